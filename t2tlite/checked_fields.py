@@ -16,7 +16,12 @@ from t2tlite.registry import HPARAMS, did_you_mean
 CHECKED = (bool, int, float, str, tuple)
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # in messages
-KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+}
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_FLOAT = 1e300

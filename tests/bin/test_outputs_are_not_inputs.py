@@ -175,7 +175,7 @@ def test_data_over_its_raw_files(corpus, refused):
     # a link from the data to a raw file
     os.remove("D/parallel_text/vocab.model")
     os.symlink("../../train.en", "D/parallel_text/vocab.model")
-    assert "must not be a link" in refused(t2t_datagen, *corpus)
+    assert OVERWRITES in refused(t2t_datagen, *corpus)
 
 
 def test_data_over_its_vocabulary(corpus, refused):
@@ -190,4 +190,4 @@ def test_data_over_its_vocabulary(corpus, refused):
     files = [f"E/parallel_text/vocab.{side}.model" for side in ("target", "source")]
     vocabulary = f"--vocab_file={','.join(files)}"
     message = refused(t2t_datagen, *corpus, "--data_dir=E", vocabulary)
-    assert f"the same file as {files[1]}" in message
+    assert f"the same file as --vocab_file={files[1]}" in message
