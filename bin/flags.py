@@ -46,7 +46,7 @@ from t2tlite.files.same_file import (
 Flag: TypeAlias = "dataclasses.Field[Any]"
 F = TypeVar("F", bound="Flags")
 
-OPTIONS = "options"  # the field that holds the options of the problem
+PROBLEM_OPTIONS = "options"  # the field that holds the options of the problem
 # flags whose value is field=value,...
 HPARAMS_FLAGS: dict[str, type[CheckedFields]] = {
     "hparams": HParams,
@@ -72,8 +72,8 @@ class Flags(CheckedFields):
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.
         """
-        values = vars(self) | getattr(self, OPTIONS, {})
-        values.pop(OPTIONS, None)
+        values = vars(self) | getattr(self, PROBLEM_OPTIONS, {})
+        values.pop(PROBLEM_OPTIONS, None)
         flags = flags_of(type(self))
         words = []
         for name, value in values.items():
@@ -108,13 +108,13 @@ class Flags(CheckedFields):
 def flags_of(cls: type[CheckedFields]) -> dict[str, Flag]:
     """The flags of a command by name, without the options of problems."""
     flags = {field.name: field for field in dataclasses.fields(cls)}
-    flags.pop(OPTIONS, None)
+    flags.pop(PROBLEM_OPTIONS, None)
     return flags
 
 
 def takes_options(cls: type[Flags]) -> bool:
     """Whether the options of problems are flags of a command."""
-    return OPTIONS in cls.__dataclass_fields__
+    return PROBLEM_OPTIONS in cls.__dataclass_fields__
 
 
 def all_flags_of(cls: type[Flags]) -> dict[str, Flag]:
@@ -183,7 +183,7 @@ def parse(cls: type[F], argv: Sequence[str]) -> F:
             required[name] = fields.get(name)
     require(**required)
     if takes_options(cls):
-        fields[OPTIONS] = values  # the others
+        fields[PROBLEM_OPTIONS] = values  # the others
     return cls(**fields)
 
 

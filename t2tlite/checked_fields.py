@@ -16,7 +16,7 @@ from t2tlite.registry import HPARAMS, did_you_mean
 CHECKED = (bool, int, float, str, tuple)
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # in messages
-KINDS = {
+VALUE_KINDS = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -224,7 +224,9 @@ def parse_value(name: str, text: str, kind: type) -> Any:
     try:
         return BOOLEANS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        raise ValueError(f"{name} must be {KINDS[kind]}. Received: {text!r}.") from None
+        raise ValueError(
+            f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}."
+        ) from None
 
 
 def _check_value(name: str, facts: Facts, value: Any, largest: int) -> None:

@@ -36,7 +36,7 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
-from t2tlite.problems.grammar.lexicon import Node
+from t2tlite.problems.grammar.lexicon import Phrase
 from t2tlite.problems.grammar.realiser import english_tree, german_text, spelled
 from t2tlite.problems.grammar.rules import Sampler
 from t2tlite.problems.wsj_parsing import ParsingProblem
@@ -50,7 +50,7 @@ MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 class GrammarSentence:
     """A clause as a sentence; each language is realised when it is first used."""
 
-    clause: Node
+    clause: Phrase
 
     @cached_property
     def tree(self) -> str:

@@ -9,10 +9,10 @@ import importlib.resources
 from typing import Any
 
 # a word: its labels, and its forms in each language, by name
-Word = dict[str, dict[str, str]]
-# a clause or a noun phrase: texts, words and other nodes by name; `up` is the node that
-# it belongs to
-Node = dict[str, Any]
+Forms = dict[str, dict[str, str]]
+# a clause or a noun phrase: texts, words and other phrases by name; `up` is the phrase
+# that it belongs to
+Phrase = dict[str, Any]
 
 
 def read_sections(name: str) -> list[tuple[str, list[list[str]]]]:
@@ -45,7 +45,7 @@ def _forms(names: list[str], column: str) -> dict[str, str]:
     return forms
 
 
-def _read_words() -> dict[str, list[Word]]:
+def _read_words() -> dict[str, list[Forms]]:
     sections = {}
     for heading, rows in read_sections("lexicon.txt"):
         name, *heads = heading.split(" | ")
@@ -64,7 +64,7 @@ WORDS = _read_words()
 
 
 @functools.cache
-def words_of(section: str, labels: str) -> tuple[Word, ...]:
+def words_of(section: str, labels: str) -> tuple[Forms, ...]:
     """The words of a section that have one of these labels, separated by commas; all
     without labels.
     """

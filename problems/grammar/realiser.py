@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import re
 
-from t2tlite.problems.grammar.lexicon import AUXILIARIES, ENDINGS, Node
+from t2tlite.problems.grammar.lexicon import AUXILIARIES, ENDINGS, Phrase
 from t2tlite.problems.grammar.rules import Language
 
 LEAF = re.compile(r" ([^() ]+)\)")
@@ -15,7 +15,7 @@ SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "
 CONTRACTIONS = {"in dem": "im", "in das": "ins", "zu dem": "zum", "zu der": "zur"}
 
 
-def english_tree(clause: Node) -> str:
+def english_tree(clause: Phrase) -> str:
     """The constituency tree of a sentence, its first word capitalised."""
     tree = ENGLISH.sentence(clause)
     return LEAF.sub(lambda leaf: f" {leaf[1][0].upper()}{leaf[1][1:]})", tree, count=1)
@@ -31,7 +31,7 @@ def spelled(tree: str) -> str:
     return text
 
 
-def german_text(clause: Node) -> str:
+def german_text(clause: Phrase) -> str:
     """The sentence, with capital and punctuation."""
     text = re.sub("( *,)+", ",", GERMAN.sentence(clause)).strip(" ,")
     for words, whole in CONTRACTIONS.items():
@@ -39,13 +39,13 @@ def german_text(clause: Node) -> str:
     return text[0].upper() + text[1:] + ("?" if clause.get("question") else ".")
 
 
-def _form(language: str, phrase: Node, case: str) -> str:
+def _form(language: str, phrase: Phrase, case: str) -> str:
     """A name or pronoun."""
     form: str = phrase["word"][language][case]
     return form
 
 
-def _conjugated(language: str, tense: str, clause: Node, name: str) -> str:
+def _conjugated(language: str, tense: str, clause: Phrase, name: str) -> str:
     """The present or past of the verb in a field of a clause, or of an auxiliary."""
     verb = clause.get(name) or AUXILIARIES[name]
     forms = verb[language][tense].split("/")
@@ -53,7 +53,7 @@ def _conjugated(language: str, tense: str, clause: Node, name: str) -> str:
     return forms[person]
 
 
-def _english_finite(clause: Node, name: str) -> str:
+def _english_finite(clause: Phrase, name: str) -> str:
     """A verb in the tense of its clause, present or past."""
     tense = "past" if clause["tense"] == "past" else "present"
     tag = "VBZ" if clause["person"] == "1" else "VBP"
@@ -62,7 +62,7 @@ def _english_finite(clause: Node, name: str) -> str:
     return f"({tag} {_conjugated('english', tense, clause, name)})"
 
 
-def _before_vowel(phrase: Node, _: str) -> bool:
+def _before_vowel(phrase: Phrase, _: str) -> bool:
     """Whether what follows the determiner begins with a vowel."""
     word = phrase["noun"]["english"]["singular"]
     if "adjective" in phrase:
@@ -70,7 +70,7 @@ def _before_vowel(phrase: Node, _: str) -> bool:
     return word[0] in "aeiou"
 
 
-def _german_words(phrase: Node, case: str) -> str:
+def _german_words(phrase: Phrase, case: str) -> str:
     """Article, adjective and noun, with their endings."""
     determiner = phrase["determiner"]["german"]
     article = determiner["stem"] + _ending(determiner["endings"], phrase, case)
@@ -88,7 +88,7 @@ def _german_words(phrase: Node, case: str) -> str:
     return f"{article} {adjective} {noun}"
 
 
-def _ending(table: str, phrase: Node, case: str) -> str:
+def _ending(table: str, phrase: Phrase, case: str) -> str:
     """The ending for the gender, or the plural, and the case."""
     gender = "plural" if "plural" in phrase else phrase["noun"]["german"]["gender"]
     return ENDINGS[table][gender][case]

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from t2tlite.problems.grammar.lexicon import Node, Word, read_sections, words_of
+from t2tlite.problems.grammar.lexicon import Forms, Phrase, read_sections, words_of
 
 ITEM = re.compile(r"([\w.]*)([+=:<])(\S*)")
 SLOT = re.compile(r"{([\w.]+):?(\w*)}")
 
 # a field of a node, or a constituent or form of it in a case
-Getter = Callable[[Node, str], Any]
-Condition = Callable[[Node], bool]
+Getter = Callable[[Phrase, str], Any]
+Condition = Callable[[Phrase], bool]
 
 
 def _getter(path: str, named: Mapping[str, Getter]) -> Getter:
@@ -29,7 +29,7 @@ def _getter(path: str, named: Mapping[str, Getter]) -> Getter:
     if not owners:
         return find
 
-    def find_in_owner(node: Node, case: str) -> Any:
+    def find_in_owner(node: Phrase, case: str) -> Any:
         for owner in owners:
             node = node.get(owner, "")
             if not node:
@@ -48,7 +48,7 @@ def _all_met(conditions: str, named: Mapping[str, Getter]) -> Condition:
         path, _, required = text.lstrip("!").partition("=")
         tests.append((_getter(path, named), required, not text.startswith("!")))
 
-    def are_met(node: Node) -> bool:
+    def are_met(node: Phrase) -> bool:
         for find, required, wanted in tests:
             value = find(node, "")
             is_so = value == required if required else bool(value)
@@ -87,13 +87,13 @@ class Sampler:
     def __init__(self, generator: random.Random) -> None:
         self._random = generator.random
 
-    def sentence(self) -> Node:
+    def sentence(self) -> Phrase:
         """The main clause of a new sentence."""
-        clause: Node = {}
+        clause: Phrase = {}
         self._draw("sentence", clause)
         return clause
 
-    def _draw(self, table: str, node: Node) -> None:
+    def _draw(self, table: str, node: Phrase) -> None:
         """Adds to a node what one of the lines of a table says."""
         lines = [line for line in TABLES[table] if line.is_met(node)]
         roll = self._random() * sum([line.share for line in lines])
@@ -113,7 +113,7 @@ class Sampler:
                 *owners, name = path.split(".")
                 _field(node, owners)[name] = _value(node, value)
 
-    def _word(self, node: Node, value: str) -> Word:
+    def _word(self, node: Phrase, value: str) -> Forms:
         """A word of a section of lexicon.txt, `transitive`, that has one of some
         labels: `transitive/what`, `transitive/.noun.labels`.
         """
@@ -132,7 +132,7 @@ def _field(node: Any, path: list[str]) -> Any:
     return node
 
 
-def _value(node: Node, text: str) -> Any:
+def _value(node: Phrase, text: str) -> Any:
     """A text, or the field at a path that begins with a dot."""
     return _field(node, text[1:].split(".")) if text.startswith(".") else text
 
@@ -159,13 +159,13 @@ class Language:
                 is_met = _all_met(conditions, self._named)
                 lines.append((is_met, SLOT.sub("%s", text), slots))
 
-    def sentence(self, clause: Node) -> str:
+    def sentence(self, clause: Phrase) -> str:
         """A whole sentence, neither spelled nor capitalised."""
         text: str = self._named["sentence"](clause, "")
         return re.sub(r" +(?=[ )])", "", text)
 
 
-def _constituent(lines: list[Any], node: Node, case: str) -> str:
+def _constituent(lines: list[Any], node: Phrase, case: str) -> str:
     """A constituent by its first rule whose conditions are met; or nothing."""
     for is_met, text, slots in lines:
         if is_met(node):

@@ -25,7 +25,7 @@ from t2tlite.registry import get_metric, register_metric
 from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
-RESAMPLES = 1000
+BOOTSTRAP_SAMPLES = 1000
 SACREBLEUS_SEED = 12345
 SIGNIFICANT = 0.05  # a p-value below it
 _SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
@@ -108,7 +108,7 @@ def corpus_scores(
     translations, *all_references = checked_lines(
         translations, references, *more_references
     )
-    draws = RESAMPLES if options.confidence else 1
+    draws = BOOTSTRAP_SAMPLES if options.confidence else 1
     scores = []
     for metric in make_metrics(metrics, options):
         result = metric.corpus_score(translations, all_references, n_bootstrap=draws)
@@ -181,7 +181,7 @@ def paired_bootstrap(
             {type(metric).__name__: metric for metric in made},
             all_references,
             test_type="bs",
-            n_samples=RESAMPLES,
+            n_samples=BOOTSTRAP_SAMPLES,
         )()
     differences = []
     for name, signature in signatures.items():

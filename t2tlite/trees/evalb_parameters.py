@@ -21,8 +21,8 @@ LABELS = {
 }
 PAIRS = {"EQ_LABEL": "equal_labels", "EQ_WORD": "equal_words"}
 # t2t-evalb has flags for its output, and errors never end the scoring
-IGNORED = ("DEBUG", "MAX_ERROR")
-KEYWORDS = (*IGNORED, *NUMBERS, *LABELS, *PAIRS)
+UNUSED = ("DEBUG", "MAX_ERROR")
+KEYWORDS = (*UNUSED, *NUMBERS, *LABELS, *PAIRS)
 
 
 @dataclass(frozen=True)

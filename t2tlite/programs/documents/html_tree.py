@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import operator
 import re
 from collections.abc import Iterator
 
@@ -56,7 +55,6 @@ CONTAINERS = BLOCKS - ENDED_BY_START.keys()
 # inside these elements an end tag ends none around them but another of these
 SCOPES = CELLS | frozenset("button caption math object svg table template".split())
 MAX_DEPTH = 128  # of elements
-NAME = operator.attrgetter("name")
 
 SPACE = r"[ \t\n\f\r]*+"
 TAG_NAME = r"(?:=[^ \t\n\f\r/>=]*+|[^ \t\n\f\r/>=]++)"
@@ -220,7 +218,8 @@ class _Reader:
         keeping = SCOPES if name in BLOCKS else SCOPES | BLOCKS
         if name in SCOPES:
             keeping = frozenset()
-        depth = len(self._open) - 1 if name in map(NAME, self._open) else 0
+        is_open = any(element.name == name for element in self._open)
+        depth = len(self._open) - 1 if is_open else 0
         while self._open[depth].name != name:
             if depth == 0 or self._open[depth].name in keeping:
                 self.add(name, source)

@@ -47,13 +47,13 @@ WHITE_SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
     r"\x{202f}\x{205f}\x{3000}]"
 )
-INVISIBLE = f"[{REMOVED}{NON_JOINER}{JOINER}]+"
+ZERO_WIDTH = f"[{REMOVED}{NON_JOINER}{JOINER}]+"
 BLANK_AS_EMPTY: Replacements = ((f"^{WHITE_SPACE}+$", ""),)
 STRIP: Replacements = ((f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", ""),)  # str.strip
 # ParsingTask.source: words between single spaces, brackets as -LRB- and -RRB-
 TREE_WORDS: Replacements = (
     (f"{WHITE_SPACE}+", " "),
-    (f"(^| ){INVISIBLE}( {INVISIBLE})*( |$)", " "),  # are not words
+    (f"(^| ){ZERO_WIDTH}( {ZERO_WIDTH})*( |$)", " "),  # are not words
     ("^ | $", ""),
     (r"\(", "-LRB-"),
     (r"\)", "-RRB-"),

@@ -47,7 +47,7 @@ DESCRIPTION = (
 ERRORS: dict[int | str, dict[str, Any]] = {
     "default": {"model": schemas.ErrorResponse, "description": "What is wrong."}
 }
-LINES = "application/x-ndjson"
+JSON_LINES = "application/x-ndjson"
 
 Detections = list[schemas.Detection] | list[list[schemas.Detection]]
 
@@ -109,8 +109,8 @@ async def translate(service: ServiceFor, request: Request) -> Response:
         lines = _lines(service, translation)
         if request.scope["http_version"] == "1.0":  # which has no chunks
             whole = b"".join([line async for line in lines])
-            return Response(whole, media_type=LINES)
-        return StreamingResponse(lines, media_type=LINES)
+            return Response(whole, media_type=JSON_LINES)
+        return StreamingResponse(lines, media_type=JSON_LINES)
     async for _ in translation.compute(service, request):
         pass
     content = await asyncio.to_thread(lambda: as_json(translation.response()))

@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from t2tlite.checked_fields import KINDS, facts_of
+from t2tlite.checked_fields import VALUE_KINDS, facts_of
 from t2tlite.config import HParams
 from t2tlite.schedules import T2T_SCHEDULE
 
@@ -185,7 +185,7 @@ def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
         if (kind is float and whole) or (kind is bool and value in (0, 1)):
             value = kind(value)
         if type(value) is not kind:
-            reasons.append(f"{name}={value!r}: must be {KINDS[kind]}.")
+            reasons.append(f"{name}={value!r}: must be {VALUE_KINDS[kind]}.")
         values[name] = value
     return values
 
