@@ -30,7 +30,6 @@ QUICK = {
     "t2t-datagen": {"num_processes": "1"},
     "t2t-trainer": {"hparams": TINY, "train_steps": "5", "local_eval_frequency": "1"},
     "t2t-decoder": {"decode_hparams": "beam_size=2,extra_length=3"},
-    "t2t-attention": {"layers": "1"},
 }
 LISTS = ("hparams", "decode_hparams")  # flags that hold field=value,...
 RUN = [

@@ -12,10 +12,9 @@ import pytest
 from fuzzing import COSTLY, LINES, damaged_bytes, damaged_json, run_command, survives
 from hypothesis import given
 from hypothesis import strategies as st
-from refused_import import given as import_flags
 from refused_import import write_theirs
 
-from t2tlite.bin import t2t_decoder, t2t_import
+from t2tlite.bin import t2t_decoder
 from t2tlite.bin.command import Command
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_split
@@ -23,9 +22,9 @@ from t2tlite.programs.runs import train
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.run_folder import RunFolder
 
-# In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3),
-# theirs/ (tensor2tensor's run) and before/ (its import). PACKAGE stands for the user's
-# package, NEW for the flags of data that is made, + for a space.
+# In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3) and
+# theirs/ (tensor2tensor's run). PACKAGE stands for the user's package, NEW for the flags
+# of data that is made, + for a space.
 NEW = "--problem=twenty_words --t2t_usr_dir=PACKAGE"
 # name, command, flags
 COMMANDS = """
@@ -43,7 +42,6 @@ datagen t2t_datagen NEW --data_dir=data --num_processes=1
 resumed_datagen t2t_datagen NEW --data_dir=unfinished --num_processes=1 --train_size=40
 table3 t2t_table3 NEW --data_dir=data --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base
 import t2t_import --t2t_checkpoint=theirs --t2t_vocab=vocab.subwords --output_dir=imported
-import_again t2t_import --t2t_checkpoint=theirs --t2t_vocab=vocab.subwords --output_dir=before
 """
 FLAGS = {}
 for line in COMMANDS.strip().splitlines():
@@ -77,8 +75,6 @@ sweep/base/training.json table3
 sweep/base/hparams.json table3
 sweep/base/manifest.json table3
 theirs/hparams.json import
-before/manifest.json import_again
-before/hparams.json import_again
 """)
 OTHER_FILES = table("""
 resumed.txt.part resumed_decode
@@ -139,13 +135,7 @@ def template(tiny_run, tmp_path_factory):
     shutil.copytree(tiny_run.data, folder / "data")
     (folder / "in.txt").write_text("red cat sees dog\n")
     (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
-    theirs = write_theirs(folder)
-    assert (
-        quietly(
-            t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")
-        )
-        == 0
-    )
+    write_theirs(folder)
     assert (
         quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"])
         == 0
