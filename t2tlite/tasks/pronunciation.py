@@ -15,15 +15,18 @@ INNER_SPACE = "_"  # stands for a space inside a word, as Vietnamese has them
 
 
 def letters(word: str) -> str:
-    """The letters of a word as tokens, with a language tag before them as one.
+    """The letters of a word as tokens, with a language tag before them as one. Letters
+    that are separated already, as in a data set, stay as they are.
 
-    >>> letters("cat"), letters("<vie> bò sữa")
-    ('c a t', '<vie> b ò _ s ữ a')
+    >>> letters("cat"), letters("<vie> bò sữa"), letters("<vie> b ò _ s ữ a")
+    ('c a t', '<vie> b ò _ s ữ a', '<vie> b ò _ s ữ a')
     """
     tag, _, rest = word.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
         tag, rest = "", word
-    separated = " ".join(INNER_SPACE.join(rest.split()))
+    parts = rest.split()
+    is_separated = max(map(len, parts), default=0) <= 1
+    separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
     return f"{tag} {separated}".strip()
 
 

@@ -144,7 +144,9 @@ class Task:
         return cls()
 
     def source(self, sentence: str) -> str:
-        """A sentence in the form of the sources in training."""
+        """A sentence in the form of the sources in training, which themselves stay as
+        they are.
+        """
         return sentence
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:

@@ -86,6 +86,9 @@ def test_sigmorphon(tmp_path):
     pairs = list(problem.pairs("test", tmp_path))
     assert pairs == [("<fre> c h a t", "ʃ a"), ("<vie> b ò _ s ữ a", "ɓ ɔ")]
     assert letters("<fre> chat") == pairs[0][0]
+    # as t2t-decoder --split reads them again
+    for source, _ in pairs:
+        assert open_task("pronunciation", {}).source(source) == source
 
 
 def outputs(*texts):
