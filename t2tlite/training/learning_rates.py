@@ -17,7 +17,10 @@ from t2tlite.types import Config, Tensor
 @keras.saving.register_keras_serializable("t2tlite")
 @dataclasses.dataclass(frozen=True)
 class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule of `SCHEDULES`, computed from the number of completed updates."""
+    """A learning-rate schedule for any Keras optimizer, computed from the number of
+    completed updates: "noam" is that of section 5.3, the other values are those of the
+    hparam learning_rate_schedule.
+    """
 
     schedule: str  # its name
     hidden_size: int
@@ -26,6 +29,7 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def of(cls, hparams: HParams) -> LearningRate:
+        """The schedule that trains a model of these hparams."""
         return cls(
             hparams.learning_rate_schedule,
             hparams.hidden_size,
