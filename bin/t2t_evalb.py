@@ -49,6 +49,7 @@ TOP in both files.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from t2tlite.bin.command import command
 from t2tlite.bin.flags import Flags
@@ -58,6 +59,11 @@ from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb
 from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
 from t2tlite.trees.tree import read_parses
+
+TABLE_HEAD = """\
+  Sent.                        Matched  Bracket   Cross        Correct Tag
+ ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"""
+TABLE_RULE = "=" * 76
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +109,7 @@ def main(flags: EvalbFlags) -> None:
         if score.message:
             say(f"{number} : {score.message}")
     if flags.sentences:
-        print(evalb.format_table(scores))
+        print(format_table(scores))
     length = parameters.cutoff_length
     short = evalb.up_to_length(scores, length)
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
@@ -119,6 +125,31 @@ def main(flags: EvalbFlags) -> None:
         }
         for name, (low, high) in intervals.items():
             print(f"{name:26}= {low:6.2f} to {high:6.2f}")
+
+
+def format_table(scores: Sequence[evalb.SentenceScore]) -> str:
+    """Formats EVALB's table, in its columns and with its spelling: a line for each
+    sentence, then the sums.
+    """
+    lines = [TABLE_HEAD, TABLE_RULE]
+    for i, s in enumerate(scores, start=1):
+        lines.append(
+            f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}  "
+            f" {s.matched:3d}    {s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}  "
+            f" {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
+        )
+    total = evalb.total_counts(scores)
+    sums = ""
+    if total.gold and total.predicted:  # without brackets EVALB leaves this part out
+        sums = (
+            f"                {total.recall:6.2f} {total.precision:6.2f}"
+            f" {total.matched:6d} {total.gold:5d} {total.predicted:5d} "
+            f" {total.crossing:5d}"
+        )
+    sums += (
+        f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
+    )
+    return "\n".join([*lines, TABLE_RULE, sums])
 
 
 if __name__ == "__main__":

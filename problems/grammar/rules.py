@@ -141,7 +141,7 @@ class Language:
     """Says nodes in a language, "english" or "german", by the rules of rules.txt."""
 
     def __init__(self, language: str, forms: Mapping[str, Getter]) -> None:
-        """`forms` are what rules call by a name, besides the language's own rules."""
+        """`forms` are what rules call by a name, beside the language's own rules."""
         self._named = dict(forms)
         sections = []
         for heading, rows in read_sections("rules.txt"):

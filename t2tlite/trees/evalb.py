@@ -48,11 +48,6 @@ TAIL = RESAMPLES // 40  # resamples below and above the interval
 # the words to which EVALB's QUOTE_LABEL applies
 QUOTE_MARKS = frozenset({"'", '"', "/"})
 
-TABLE_HEAD = """\
-  Sent.                        Matched  Bracket   Cross        Correct Tag
- ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"""
-TABLE_RULE = "=" * 76
-
 
 @dataclass(frozen=True)
 class SentenceScore:
@@ -273,31 +268,6 @@ def f1_interval(scores: Sequence[SentenceScore]) -> tuple[float, float]:
         values.append(_percent(2 * matched, brackets))
     values.sort()
     return values[TAIL], values[-TAIL - 1]
-
-
-def format_table(scores: Sequence[SentenceScore]) -> str:
-    """Formats EVALB's table, in its columns and with its spelling: a line for each
-    sentence, then the sums.
-    """
-    lines = [TABLE_HEAD, TABLE_RULE]
-    for i, s in enumerate(scores, start=1):
-        lines.append(
-            f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}  "
-            f" {s.matched:3d}    {s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}  "
-            f" {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
-        )
-    total = total_counts(scores)
-    sums = ""
-    if total.gold and total.predicted:  # without brackets EVALB leaves this part out
-        sums = (
-            f"                {total.recall:6.2f} {total.precision:6.2f}"
-            f" {total.matched:6d} {total.gold:5d} {total.predicted:5d} "
-            f" {total.crossing:5d}"
-        )
-    sums += (
-        f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
-    )
-    return "\n".join([*lines, TABLE_RULE, sums])
 
 
 class _Parse:

@@ -20,7 +20,7 @@ DIGITS = {"perplexity": 3, **dict.fromkeys(METRIC_NAMES, 2)}  # otherwise 4
 
 def after_training(run: RunFolder) -> list[str]:
     """Lines on the newest and the best checkpoint of a run, and which is used; empty if
-    there is no best checkpoint.
+    a best checkpoint does not exist.
     """
     best = run.best()
     checkpoints = run.checkpoints()
