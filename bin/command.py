@@ -7,8 +7,6 @@ Each call of `main` has flag values of its own, so that several commands can run
 process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gc

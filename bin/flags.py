@@ -15,8 +15,6 @@ Within the command line, or within one file, the values of a list or of a map
 its flag files, a later file an earlier one, in a map field by field.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import textwrap

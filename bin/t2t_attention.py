@@ -21,8 +21,6 @@ where it is a key: a row of cross-attention is what the model attended to when i
 that token.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -20,8 +20,6 @@ ones. t2t-trainer keeps the newest 20 (--keep_checkpoint_max), one of each evalu
 and one every ten minutes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.bin import groups

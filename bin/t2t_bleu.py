@@ -47,8 +47,6 @@ reports for English to German: on Moses's tokens, with hyphenated compounds spli
 Compare it only with that paper's scores.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -37,8 +37,6 @@ complete data is kept. Next: t2t-trainer --problem=PROBLEM
 --hparams_set=transformer_base.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite import registry

@@ -46,8 +46,6 @@ COLLINS.prm counts the outer bracket of the Penn Treebank, which has no label. C
 TOP in both files.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -27,8 +27,6 @@ export. A model or an option that a format cannot express is an error that names
 docs/export.md has examples.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.bin import groups

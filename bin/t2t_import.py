@@ -24,8 +24,6 @@ embeddings shared or not; of any other, the hparams that differ are named.
 docs/from-tensor2tensor.md has the details.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

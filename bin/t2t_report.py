@@ -16,8 +16,6 @@ report shows what there is, and says what is missing. For an hparam set of your 
 give --t2t_usr_dir too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from pathlib import Path

@@ -11,8 +11,6 @@ Several runs, one for each language pair (or parser):
 Needs pip install 't2tlite[serve]'.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.bin import groups

@@ -30,8 +30,6 @@ each --rows of its own. The table has the rows of all; a row that another proces
 training is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gc

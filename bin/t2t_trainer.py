@@ -25,8 +25,6 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 --split=test. It uses the newest checkpoint, or with --checkpoint_path=best the best.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite import registry

@@ -2,8 +2,6 @@
 transformer_base.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.config import HParams

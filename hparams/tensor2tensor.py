@@ -12,8 +12,6 @@ updates the same rows. tensor2tensor's sets have no number of steps; those here 
 paper's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.config import HParams

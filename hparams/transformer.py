@@ -4,8 +4,6 @@ docstring is the experiment.
 The rows of Table 3 (t2tlite/programs/table3/rows.py) are the sets `transformer_NAME`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from t2tlite.config import HParams

@@ -2,8 +2,6 @@
 are found in any folder below --tmp_dir.
 """
 
-from __future__ import annotations
-
 import collections
 import fnmatch
 import itertools

@@ -2,8 +2,6 @@
 IWSLT 2015 English-Vietnamese.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re

@@ -2,8 +2,6 @@
 (Elliott et al., 2016; task 1 of WMT 2016 to 2018).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -2,8 +2,6 @@
 other; one file with a tab between source and target; or a translation memory (TMX).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence

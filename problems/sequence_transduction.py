@@ -2,8 +2,6 @@
 algorithmic problems of tensor2tensor.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import re

@@ -5,8 +5,6 @@ The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder 
 --tmp_dir. If none of them is there, TensorFlow Datasets downloads the text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import urllib.error

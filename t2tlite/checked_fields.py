@@ -4,8 +4,6 @@ A field's declaration says everything about it: its meaning, its range, and what
 depends on it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar

@@ -4,8 +4,6 @@ find a misspelt one.
 Each class has the fields of the dataclass that it names. A test compares them.
 """
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 

@@ -24,8 +24,6 @@ pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads
 numbers to zero. Decoding divides the cores (`divide_cores` in keras_run.py).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Loads TensorFlow quietly and fast."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

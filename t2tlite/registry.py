@@ -9,8 +9,6 @@ look up problems and hparam sets; the rest of the library receives objects. Mani
 name tasks, and hparams name models, which the library looks up.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import importlib

@@ -27,8 +27,6 @@ test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8, o
 test.9000.ensemble3-6f1a92c0.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import re

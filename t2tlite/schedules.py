@@ -5,8 +5,6 @@ SCHEDULES. Training computes `rate` for each update, and a warm start asks
 `continued_from`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 Each table maps patterns of names to the answers to them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

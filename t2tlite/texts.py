@@ -1,7 +1,5 @@
 """What is a list of texts, and how another value is shown in a message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 

@@ -8,8 +8,6 @@ D]`, with letters that are explained at the top of each file.
 # B batch, S source length, T target length, H heads, V vocabulary
 # M hypotheses of a sentence (beam size)
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias

@@ -25,8 +25,6 @@ The German ones use the case that kaufen requires:
 `rules.py` reads both kinds of rules, and `realiser.py` has the forms that they name.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import zlib

@@ -2,8 +2,6 @@
 its columns.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 from typing import Any

@@ -2,8 +2,6 @@
 English as a tree in the Penn Treebank's brackets, in German as text.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 

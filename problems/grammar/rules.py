@@ -2,8 +2,6 @@
 saying it in a language (rules.txt). Both files explain their lines.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import re

@@ -22,8 +22,6 @@ copies of each pair.
     [[0, 2], [1, 3]]
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence

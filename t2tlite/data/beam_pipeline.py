@@ -7,8 +7,6 @@ writes a file in one step (files/atomic_file.py), so that a killed pipeline leav
 partial files, and a worker that repeats a task does no harm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

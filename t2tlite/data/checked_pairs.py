@@ -2,8 +2,6 @@
 anything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import traceback
 from collections.abc import Iterator

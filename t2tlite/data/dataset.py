@@ -11,8 +11,6 @@
 A problem and its `_rev` share one folder, which contains the pairs unreversed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -5,8 +5,6 @@ Which pairs a shard contains depends on the text alone, so the files are the sam
 however many threads or machines encode.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -12,8 +12,6 @@ A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its s
 the next run with the same text and options keeps these shards and resumes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import pickle

@@ -1,7 +1,5 @@
 """From the batch plan to tensors on each replica, through tf.data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -2,8 +2,6 @@
 `en-de`, the pair of a run, English names, and which code a request means.
 """
 
-from __future__ import annotations
-
 import importlib.resources
 import re
 

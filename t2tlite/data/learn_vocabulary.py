@@ -2,8 +2,6 @@
 the training text.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

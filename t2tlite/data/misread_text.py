@@ -2,8 +2,6 @@
 numbers, quotes that a program's export added, sentences that end in CR.
 """
 
-from __future__ import annotations
-
 import collections
 import re
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ each training pair, and some 100 for each of dev and test. Pairs with a blank si
 no findings, since they are left out of training anyway.
 """
 
-from __future__ import annotations
-
 import collections
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence

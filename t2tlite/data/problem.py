@@ -5,8 +5,6 @@ and token shards, and from then on the manifest in the data directory represents
 problem.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Iterator

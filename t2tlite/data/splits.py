@@ -6,8 +6,6 @@ ones are dev2, dev3 and so on. The test set is test; a problem may name others, 
 test_2017_flickr.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterable, Sequence
 

@@ -5,8 +5,6 @@ lists of token ids that end with EOS; dev and test shards also have `inputs_text
 `targets_text`. pandas, Polars and DuckDB can read it.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -11,8 +11,6 @@ from 0.
 
 # S source pieces, T target pieces, without EOS
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@ small and is doubled when it is full.
 # N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V
 # vocabulary L maximum length, R capacity of the cache
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

@@ -10,8 +10,6 @@ is computed from the ids so far: a search needs no state for it.
 # B batch, N sentences still in it, M hypotheses of a sentence, L maximum length, V
 # vocabulary, W tokens of a sentence's words and its EOS, C classes of tokens
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from keras import ops

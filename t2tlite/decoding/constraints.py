@@ -9,8 +9,6 @@ log-probability regardless of constraints.
 # B sentences, N of them still in the batch, M hypotheses of a sentence, L maximum
 # length, V vocabulary
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from keras import ops

@@ -8,8 +8,6 @@ that does not fit into memory; an engine decodes the batch. There are two: Tenso
 
 # B batch, S source length, T target length, both in tokens
 
-from __future__ import annotations
-
 import abc
 import collections
 import dataclasses

@@ -6,8 +6,6 @@ What differs between the two is a method or an attribute of `rules_of(options)`.
 
 # B batch
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

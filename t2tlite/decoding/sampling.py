@@ -7,8 +7,6 @@ batch and with any backend.
 
 # B batch, M samples of each sentence, L maximum length, V vocabulary
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from keras import ops

@@ -5,8 +5,6 @@ in keras.ops alone.
 # B batch, M hypotheses of a sentence, L maximum length, R capacity of the cache, V
 # vocabulary
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 

@@ -4,8 +4,6 @@ given targets.
 
 # B batch, S source length, T target length, M beam size, L maximum length
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -4,8 +4,6 @@ Evaluation during training, `t2t-decoder`, Table 3, the server and the Python AP
 `TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Unpack

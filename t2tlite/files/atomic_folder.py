@@ -1,7 +1,5 @@
 """Folders that appear complete or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

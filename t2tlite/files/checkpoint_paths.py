@@ -6,8 +6,6 @@ exists while it has its index: the index appears last and is removed first. No g
 patterns are used, since a folder's name can be one (lr[1]).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

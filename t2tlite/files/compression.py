@@ -1,7 +1,5 @@
 """Compressed files: read if their first bytes say so, written if their names do."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip

@@ -1,7 +1,5 @@
 """Locks on a folder or a file that one process at a time may write."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ chooses below it may not, since a run from somebody else could lead anywhere. Wh
 t2tlite removes, this package removes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -2,8 +2,6 @@
 waiting for more.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 when they are read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

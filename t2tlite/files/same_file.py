@@ -2,8 +2,6 @@
 it reads.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable

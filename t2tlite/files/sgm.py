@@ -2,8 +2,6 @@
 a `<seg>` element.
 """
 
-from __future__ import annotations
-
 import html
 import html.entities
 import re

@@ -5,8 +5,6 @@ or form feeds, text mode at lone carriage returns: one of these would pair every
 line of a parallel corpus with a wrong one.
 """
 
-from __future__ import annotations
-
 import codecs
 import itertools
 import re

@@ -2,8 +2,6 @@
 a stream in constant memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree

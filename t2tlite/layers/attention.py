@@ -11,8 +11,6 @@ this layout; one product for all heads would need a transpose afterwards.
 # H heads, K size of a key and U size of a value in one head
 # M hypotheses of a sentence (beam size), C capacity of the cache in positions
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

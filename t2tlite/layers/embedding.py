@@ -4,8 +4,6 @@ positions (section 3.5).
 
 # B batch, T length, D hidden size, V vocabulary
 
-from __future__ import annotations
-
 import math
 
 import keras

@@ -12,8 +12,6 @@ is recognised. XLA and JAX need static shapes, and update in place by themselves
 # B batch, N sentences that remain in it, H heads, C capacity in positions
 # M hypotheses of a sentence, K size of a key (or value) in one head
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from keras import ops

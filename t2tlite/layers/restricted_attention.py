@@ -8,8 +8,6 @@ neighbours.
 # H heads, K size of a key and U size of a value in one head
 # r radius, N blocks of r positions
 
-from __future__ import annotations
-
 import keras
 from keras import ops
 

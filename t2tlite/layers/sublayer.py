@@ -9,8 +9,6 @@ one.
 
 # B batch, T length, D hidden size, N rows
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignori
 class in sacrebleu's form that `register_metric` makes known.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -6,8 +6,6 @@ Tokens are what white space separates. All are metrics in the form of sacrebleu'
 that its paired bootstrap resampling tests their differences too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@
 # M hypotheses of a sentence, L capacity of a search in positions, N sentences that
 # remain in the batch
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

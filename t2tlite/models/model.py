@@ -1,7 +1,5 @@
 """The base class of the models."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from typing import TypeVar

@@ -9,8 +9,6 @@ cached keys and values, for the M hypotheses of each sentence in beam search.
 # M hypotheses of a sentence, L capacity of a search in positions
 # C capacity of the cache in positions: L, or r with restricted self-attention
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import keras

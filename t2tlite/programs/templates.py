@@ -1,7 +1,5 @@
 """Documents that are made of a template and facts: a README, a page, a chart."""
 
-from __future__ import annotations
-
 import importlib.resources
 from collections.abc import Callable, Mapping
 from typing import Any

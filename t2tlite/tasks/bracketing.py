@@ -4,8 +4,6 @@ with balanced brackets around them. `decoding/bracket_constraint.py` enforces it
 
 # V vocabulary, W tokens of a sentence's words and its EOS
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 sentence's words, scored as in EVALB.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence

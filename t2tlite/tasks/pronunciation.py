@@ -2,8 +2,6 @@
 field, by the share of words that are wrong and by edits of phonemes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar

@@ -3,8 +3,6 @@
 # D hidden size, F filter size, K and U channels of keys and of values (all heads
 # together), H heads, V vocabulary, S source length, T target length, in tokens
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

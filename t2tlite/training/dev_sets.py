@@ -2,8 +2,6 @@
 training stops early.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

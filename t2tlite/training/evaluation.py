@@ -1,7 +1,5 @@
 """Loss, perplexity and accuracy on a split, with teacher forcing."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator

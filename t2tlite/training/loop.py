@@ -1,7 +1,5 @@
 """The training loop: read `train` from top to bottom."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Adam with the learning rate of section 5.3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

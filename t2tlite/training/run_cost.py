@@ -5,8 +5,6 @@ that was lost, by a kill or with deleted checkpoints, is not counted. `RunCost` 
 the fields.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

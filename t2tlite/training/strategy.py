@@ -1,7 +1,5 @@
 """The devices that train."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

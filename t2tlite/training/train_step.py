@@ -4,8 +4,6 @@ replica.
 
 # A micro-batches, R rows, S source length, T target length, B batch, V vocabulary
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 lost worker.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping

@@ -2,8 +2,6 @@
 substituted constituents.
 """
 
-from __future__ import annotations
-
 import collections
 import random
 from collections.abc import Iterable, Iterator

@@ -2,8 +2,6 @@
 as the same.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

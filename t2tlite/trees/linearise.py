@@ -15,8 +15,6 @@ is the form of tensor2tensor. All four leave out the root and write punctuation 
 tag.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

@@ -4,8 +4,6 @@
 tag too few or too many. Aligning tags and words keeps the damage local.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections import Counter

@@ -2,8 +2,6 @@
 a word.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

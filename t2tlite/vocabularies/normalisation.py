@@ -17,8 +17,6 @@ of strings can express it, so every program that reads the model applies them.
 `SentencePieceEncoder` and the graph of a SavedModel first compute step 1 exactly.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Encodes and decodes text with SentencePiece vocabularies, and learns them."""
 
-from __future__ import annotations
-
 import functools
 import io
 import re

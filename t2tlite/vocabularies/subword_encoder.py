@@ -12,8 +12,6 @@ The space between two words is not a token; decoding inserts one between two tok
 both begin with a letter or digit. `_` marks the end of a token.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

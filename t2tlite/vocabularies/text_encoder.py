@@ -5,8 +5,6 @@ In every vocabulary the padding token has id 0 and the end-of-sentence token (EO
 ends at EOS and skips padding.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

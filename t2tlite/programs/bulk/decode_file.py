@@ -2,8 +2,6 @@
 terminal or a device; here, or by the workers of a pipeline.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import sys

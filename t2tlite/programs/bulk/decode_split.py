@@ -4,8 +4,6 @@ can resume.
 `part.py` keeps what is done. `RunFolder` names what is written at the end.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence

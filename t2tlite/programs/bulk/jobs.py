@@ -2,8 +2,6 @@
 outputs are written.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

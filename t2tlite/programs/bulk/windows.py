@@ -1,7 +1,5 @@
 """The windows of an input: consecutive lines, which are decoded by themselves."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import pickle

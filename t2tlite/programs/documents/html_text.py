@@ -12,8 +12,6 @@ the white space there stay; tags within it are put into its translation
 (`tag_projection.py`).
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Sequence

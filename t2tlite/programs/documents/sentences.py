@@ -16,8 +16,6 @@ line. This module then applies rules of its own:
   and bullets at either end of a sentence.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Sequence

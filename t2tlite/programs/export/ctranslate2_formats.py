@@ -6,8 +6,6 @@ An `.argosmodel` is a zip file with one folder: a model directory of CTranslate2
 SentencePiece model for both languages, and metadata.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -3,8 +3,6 @@
 An export is complete, verified and moved to its place, or leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator

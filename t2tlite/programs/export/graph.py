@@ -9,8 +9,6 @@ SentencePiece, but none for tensor2tensor's subwords.
 # B batch, S source length, T target length, M hypotheses, N of them returned, L most
 # positions
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 without t2tlite.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import fnmatch
 import importlib.util

@@ -1,7 +1,5 @@
 """Verifies an export: its output for sample sentences must be the run's."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Line charts over training steps as SVG, in the colours of the page around them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

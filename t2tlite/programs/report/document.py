@@ -3,8 +3,6 @@
 Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import string

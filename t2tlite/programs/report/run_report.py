@@ -7,8 +7,6 @@ If parts of a run are missing or damaged, the report shows the rest and says wha
 missing.
 """
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence

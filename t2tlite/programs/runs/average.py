@@ -2,8 +2,6 @@
 the best checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

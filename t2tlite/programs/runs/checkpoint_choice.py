@@ -2,8 +2,6 @@
 used.
 """
 
-from __future__ import annotations
-
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
 from t2tlite.run_folder import RunFolder, run_of
 

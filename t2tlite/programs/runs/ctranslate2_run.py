@@ -9,8 +9,6 @@ removed when a model is converted. TensorFlow is imported only then, to read the
 checkpoint.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decodes and scores dev sets in training, for --eval_bleu."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

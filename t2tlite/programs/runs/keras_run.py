@@ -1,7 +1,5 @@
 """The Keras model of a run, with the weights of a checkpoint."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Sequence

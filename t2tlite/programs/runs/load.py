@@ -5,8 +5,6 @@ Importing this module loads neither TensorFlow nor CTranslate2; loading a run lo
 one that decodes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

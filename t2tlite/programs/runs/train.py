@@ -2,8 +2,6 @@
 describes its files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -2,8 +2,6 @@
 it has read its flags, and `t2tlite.train` does too. TensorFlow is not needed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence

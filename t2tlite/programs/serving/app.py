@@ -1,7 +1,5 @@
 """The web application: its paths."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.resources
 from collections.abc import AsyncIterator

@@ -4,8 +4,6 @@ One thread of its own, with a short queue, computes attention and makes the answ
 answer may have millions of weights, and must not delay those who translate.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ function. Work that is not done then goes to the end of the queue, so that a lon
 does not keep short ones waiting.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import threading

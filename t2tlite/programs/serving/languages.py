@@ -2,8 +2,6 @@
 py3langid, a naive Bayes classifier of 140 languages.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple

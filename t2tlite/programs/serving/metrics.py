@@ -2,8 +2,6 @@
 the server is answered.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 from typing import Any

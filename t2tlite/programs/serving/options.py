@@ -1,7 +1,5 @@
 """The options of t2t-serve, whose fields are flags, and limits without a flag."""
 
-from __future__ import annotations
-
 import dataclasses
 import ipaddress
 import re

@@ -5,8 +5,6 @@ A body is read up to a limit. It is parsed outside the event loop, since that ta
 milliseconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

@@ -2,8 +2,6 @@
 for what t2tlite's models know besides. /docs shows them with the sentences below them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field

@@ -2,8 +2,6 @@
 signal comes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

@@ -4,8 +4,6 @@ server's own pages, programs, and pages of sites that it names, by an address th
 knows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac

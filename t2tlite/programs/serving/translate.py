@@ -2,8 +2,6 @@
 batcher, and from its results the response. No other module knows all of these.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any

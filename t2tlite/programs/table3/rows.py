@@ -7,8 +7,6 @@ Dropout and label smoothing are absolute. Applied to transformer_base, each row 
 paper's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -5,8 +5,6 @@ O/ROW               the run of a row, as t2t-trainer makes it; O/ROW.seed2 with 
 O/table3.md, .json  the table
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -12,8 +12,6 @@ Source: tensor2tensor 1.15.7, where its model `transformer` and its trainer read
 hparam.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 and checked.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

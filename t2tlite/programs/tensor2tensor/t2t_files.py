@@ -1,7 +1,5 @@
 """The files of a model that tensor2tensor trained."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

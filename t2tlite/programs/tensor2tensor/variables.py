@@ -9,8 +9,6 @@ the optimizer state and statistics of training.
 
 # D hidden size
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 

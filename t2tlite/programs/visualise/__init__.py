@@ -13,8 +13,6 @@ Layers and heads count from 1. The page saves what it shows as PNG or SVG. The w
 are NumPy arrays; docs/python.md draws them with matplotlib.
 """
 
-from __future__ import annotations
-
 from t2tlite.programs.visualise.attention import KINDS, Attention, page
 
 __all__ = ["KINDS", "Attention", "page"]

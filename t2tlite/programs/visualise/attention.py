@@ -10,8 +10,6 @@ self-attention no piece attends to itself.
 
 # S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib
