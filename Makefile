@@ -35,7 +35,7 @@ rm -rf $(1) && mkdir -p $(1) && \
 ln -s "$(CURDIR)"/t2tlite/* "$(CURDIR)"/problems "$(CURDIR)"/hparams "$(CURDIR)"/bin $(1)/
 endef
 
-.PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test hooks install install-tests link-types clean
+.PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test release-check hooks install install-tests link-types clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,21 @@ wheel-test: wheel  ## install the wheel into an environment of its own and try i
 	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve,plots]"
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
 	@rm -rf build/wheel-venv
+
+# What would be published: both archives of the last commit, as an index takes them. Publishing is a person's work.
+release-check: wheel-test  ## wheel-test, then build the source archive, check both descriptions, and try an installation from source
+	@test -z "$$(git status --porcelain)" || { echo "A release is made of a commit. There are changes without one: git status." >&2; exit 1; }
+	@rm -rf build/release build/release-venv dist && mkdir -p build/release
+	@git archive HEAD | tar -x -C build/release
+	@$(BIN)/python -m venv build/release-venv
+	@build/release-venv/bin/python -m pip install -q --disable-pip-version-check build twine
+	build/release-venv/bin/python -m build --outdir dist build/release > build/release.log || { cat build/release.log >&2; exit 1; }
+	build/release-venv/bin/twine check --strict dist/*
+	@echo "Installing the source archive with its requirements into build/release-venv."
+	@build/release-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt dist/*.tar.gz
+	cd build/release-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py commands
+	@rm -rf build/release-venv build/release
+	@ls dist
 
 docs: build/docs-venv/.locked  ## build the documents as a site in build/site; broken links are errors
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
