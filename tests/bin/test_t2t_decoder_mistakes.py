@@ -41,7 +41,7 @@ def write(path, text):
         ("--split=test --decode_hparams=beam_size=0", "beam_size must be at least 1"),
         ("--split=test --decode_hparams=return_beams=9", "return_beams must be at most beam_size."),
         ("--split=dev --engine=onnx", "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
-        ("--split=dev --engine=ctranslate2 --quantization=int4", "computes in: float32, "),
+        ("--split=dev --engine=ctranslate2 --quantization=int4", "must be one of float32, int8, float16. Received: 'int4'."),
         ("--decode_from_file={} --output_format=xml", "output_format must be one of text, nbest, jsonl. Received: "),
         # files
         ("--decode_from_file=absent.txt", "Received: absent.txt, which does not exist."),

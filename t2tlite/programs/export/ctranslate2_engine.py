@@ -45,18 +45,7 @@ AUTO = "auto"  # the fastest type that the device computes in
 # with 1.5, and 497 with 1.
 PATIENCE = 1.5
 
-# How weights can be stored. int8_X stores everything but matrices in X, int8 in a type
-# that suits the device.
-QUANTIZATIONS = (
-    FLOAT32,
-    "float16",
-    "bfloat16",
-    "int16",
-    "int8",
-    "int8_float32",
-    "int8_float16",
-    "int8_bfloat16",
-)
+QUANTIZATIONS = (FLOAT32, "int8", "float16")  # how weights can be stored
 
 
 def import_ctranslate2() -> ModuleType:

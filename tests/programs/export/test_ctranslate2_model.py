@@ -2,8 +2,6 @@
 that one's hparams are.
 """
 
-from __future__ import annotations
-
 import json
 
 import ctranslate2

@@ -1,7 +1,5 @@
 """Text in TensorFlow graphs is read and written as Python's."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 

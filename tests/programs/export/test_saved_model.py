@@ -1,7 +1,5 @@
 """The format saved_model: TensorFlow alone gives with it what the run gives."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import dataclasses
 import json
@@ -12,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import run_export_test
+from exports import export
+from tiny_run import change_manifest
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer
-from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -58,10 +56,20 @@ print(json.dumps([results, pairs]))
 """
 
 
+OPTIONS = {
+    "beam_size": 3,
+    "alpha": 1.0,
+    "extra_length": 20,
+    "return_beams": 2,
+    "min_length": 7,
+    "no_repeat_ngram_size": 1,
+}
+
+
 @pytest.fixture(scope="module")
 def exported(model, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("saved_model") / "out"
-    return model.export(folder, return_beams=3)
+    """The one that all tests read."""
+    return model.export(tmp_path_factory.mktemp("saved_model") / "out", **OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +85,10 @@ def lists(outputs):
     return texts, np.asarray(outputs["scores"]), np.asarray(outputs["log_probs"])
 
 
-def check(model, actual, sentences, **options):
+def check(model, actual, sentences):
     """The run's n-best lists; places that are left over are empty."""
     texts, scores, log_probs = actual
-    expected = model.decode(sentences, model.options(**options))
+    expected = model.decode(sentences, model.options(**OPTIONS))
     for row, *values, n_best in zip(texts, scores, log_probs, expected, strict=True):
         count = len(n_best)
         assert row == [each.text for each in n_best] + [""] * (len(row) - count)
@@ -90,24 +98,10 @@ def check(model, actual, sentences, **options):
         assert (theirs[count:] < -1e8).all()
 
 
-def test_the_command_exports_with_other_defaults(model, tiny_run, tmp_path, capsys):
-    options = {
-        "beam_size": 3,
-        "alpha": 1.0,
-        "extra_length": 20,
-        "return_beams": 2,
-        "min_length": 7,
-        "no_repeat_ngram_size": 1,
-    }
-    changes = ",".join(f"{name}={value}" for name, value in options.items())
-    target = tmp_path / "new" / "out"
-    flags = "saved_model", tiny_run.run, target, capsys, {"1"}
-    equal = run_export_test(*flags, f"--decode_hparams={changes}")
-    assert equal.startswith("n-best lists and log-probabilities of 12 sentences of dev")
-    loaded = tf.saved_model.load(str(target / "1"))
-    actual = lists(loaded.translate(tf.constant(SENTENCES)))
-    check(model, actual, SENTENCES, **options)
-    assert len(actual[0][0][0].split()) >= 7
+def test_the_decoding_options_of_the_export_count(model, loaded):
+    texts, _, _ = actual = lists(loaded.translate(tf.constant(SENTENCES)))
+    check(model, actual, SENTENCES)
+    assert len(texts[0][0].split()) >= 7
 
 
 def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_path):
@@ -119,7 +113,7 @@ def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_
     assert result.returncode == 0, result.stderr[-3000:]
     results, pairs = json.loads(result.stdout)
     for actual, sentences in zip(results, calls, strict=True):
-        check(model, actual, sentences, return_beams=3)
+        check(model, actual, sentences)
     ours = model.score(["red cat", ""], ["katze rot", ""])
     np.testing.assert_allclose(pairs, ours, atol=1e-4)
 
@@ -138,7 +132,7 @@ def test_the_session_of_tensorflow_serving(model, exported):
             inputs = {signature.inputs["sentences"].name: SENTENCES}
             results.append(session.run(outputs, inputs))
     for outputs in results:
-        check(model, lists(outputs), SENTENCES, return_beams=3)
+        check(model, lists(outputs), SENTENCES)
 
 
 def test_concurrent_searches_have_separate_caches(loaded):
@@ -171,29 +165,9 @@ def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
     document = document.partition("\n## SavedModel\n")[2].replace("DIR/1", "1")
     readme = (exported / "README.md").read_text()
     monkeypatch.chdir(exported)
-    for text, output in ((readme, "shape=(2, 3)"), (document, "[('', 0.0), ")):
+    for text, output in ((readme, "shape=(2, 2)"), (document, "[('', 0.0), ")):
         exec(text.partition("```python\n")[2].partition("```")[0], {})
         assert output in capsys.readouterr().out
-
-
-def test_other_weights_are_found(model, tmp_path, monkeypatch):
-    """Changed between writing and reading."""
-
-    original = SavedModelFormat.write
-
-    def write(self, model, folder, decoding):
-        weight = model.engine.model.target_embedding.weight
-        before = weight.numpy()
-        weight.assign(before * 1.01)
-        try:
-            return original(self, model, folder, decoding)
-        finally:
-            weight.assign(before)
-
-    monkeypatch.setattr(SavedModelFormat, "write", write)
-    with pytest.raises(ValueError, match=r"score as the run does\. Received for '"):
-        model.export(tmp_path / "out", beam_size=1)
-    assert not list(tmp_path.iterdir())
 
 
 SMALL = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=64"
@@ -256,11 +230,23 @@ def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path):
     assert "`parse` returns linearised trees as they were decoded" in readme
 
 
-def test_what_is_refused_before_anything_is_written(model, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"must have no brackets or backslashes"):
-        model.export(tmp_path / "served[1]")
-    # as on Windows
-    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-    with pytest.raises(ValueError, match=r"needs tensorflow-text, which is not inst"):
-        model.export(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
+def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
+    """Before anything is written."""
+    target = tmp_path / "out"
+
+    def refused(*flags: str) -> str:
+        assert export(tiny_run_copy, target, "--format=saved_model", *flags) == 1
+        assert not target.exists()
+        return capsys.readouterr().err
+
+    message = refused("--decode_hparams=sampling_method=random")
+    assert "format=saved_model supports alpha, " in message
+    assert "Received: sampling_method=random." in message
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)  # as on Windows
+    assert "needs tensorflow-text, which is not installed" in refused()
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    subwords = manifest["vocabulary"] | {"file": "vocab.subwords", "type": "subwords"}
+    change_manifest(tiny_run_copy, vocabulary=subwords)
+    message = refused()
+    assert "needs a SentencePiece vocabulary" in message
+    assert "Received: vocab.subwords. Use format=ctranslate2." in message
