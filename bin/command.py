@@ -10,7 +10,7 @@ process.
 import contextlib
 import dataclasses
 import gc
-import importlib.util
+import importlib
 import io
 import logging
 import os
@@ -21,11 +21,11 @@ import traceback
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from absl import flags as absl_flags
 
 import t2tlite
+from t2tlite import registry
 from t2tlite.bin import flags as flag_values
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
@@ -42,7 +42,7 @@ class Command:
 
     flags_class: type[flag_values.Flags]
     doc: str | None  # its docstring: the first part of --help
-    run: Callable[[Any], None]  # gets the flag values
+    run: Callable[[typing.Any], None]  # gets the flag values
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Parses the command line and runs the command; a user error becomes one
@@ -100,6 +100,9 @@ class Command:
             print(flag_values.help_text(self.doc, self.flags_class))
             return
         values = flag_values.parse(self.flags_class, argv)
+        if getattr(values, "registry_help", False):
+            print(registry.registry_help())
+            return
         if isinstance(values, TensorFlowFlags):
             hides = values.verbosity in ("warning", "error")
             os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3" if hides else "0"
@@ -107,7 +110,7 @@ class Command:
         self.run(values)
 
 
-def command(run: Callable[[Any], None]) -> Command:
+def command(run: Callable[[typing.Any], None]) -> Command:
     """Makes a command of the function of a module, whose docstring is its help."""
     flags_class = typing.get_type_hints(run)["flags"]
     return Command(flags_class, sys.modules[run.__module__].__doc__, run)
@@ -125,29 +128,25 @@ def load_tensorflow() -> None:
 def import_user_package(path: str | None) -> None:
     """Imports the package in folder `path`, if one is given.
 
-    Its name is the folder's, with `_` for characters that a Python name cannot have.
     Raises ValueError if there is no such package, another module has its name, or it
     raises an exception.
     """
     if path is None:
         return
-    file = Path(path).expanduser().absolute() / "__init__.py"
-    folder = file.parent
-    name = re.sub(r"\W", "_", folder.name)
-    if getattr(sys.modules.get(name), "__file__", None) == str(file):
+    folder = Path(path).expanduser().absolute()
+    file = folder / "__init__.py"
+    module = sys.modules.get(folder.name)
+    if getattr(module, "__file__", None) == str(file):
         return
-    if not file.is_file() or name in sys.modules:
+    if not file.is_file() or module or "." in folder.name:
         raise ValueError(
             "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
-            f" other module. Received: {path!r}."
+            f" other module, without dots. Received: {path!r}."
         )
-    spec: Any = importlib.util.spec_from_file_location(name, file)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder.parent))
     try:
-        spec.loader.exec_module(module)
+        importlib.import_module(folder.name)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
         place = ""
         for frame in traceback.extract_tb(error.__traceback__):
             if Path(frame.filename).is_relative_to(folder):

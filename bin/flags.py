@@ -28,7 +28,7 @@ from absl import flags as absl_flags
 from t2tlite import checked_fields, registry, tensor2tensor_names
 from t2tlite.checked_fields import CheckedFields, default_of, facts_of
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.files import same_file
+from t2tlite.files import same_file, text_files
 
 Flag: TypeAlias = "dataclasses.Field[Any]"
 F = TypeVar("F", bound="Flags")
@@ -176,8 +176,8 @@ def read_flags(
     """Returns the values of the flags that are given; others than `known` are errors,
     unless `known_only`.
 
-    Raises absl.flags.Error for an unknown or a contradictory flag, and ValueError for a
-    wrong value or a flag file that cannot be read.
+    Raises absl.flags.Error for an unknown or a contradictory flag, ValueError for a
+    wrong value, and as `read_lines` for a flag file.
     """
     values: dict[str, Any] = {}
     for words in _sources(argv):
@@ -222,14 +222,8 @@ def _sources(argv: Sequence[str]) -> list[list[str]]:
 
 def _flags_in(file: str) -> list[str]:
     """Returns the flags in a file. absl reads the files that it names."""
-    try:
-        text = Path(file).expanduser().read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            "--flagfile must be a text file with a flag on each line. Received:"
-            f" {file or 'no name'}: {error}."
-        ) from error
-    lines = map(str.strip, text.split("\n"))
+    path = text_files.check_file(Path(file).expanduser())
+    lines = map(str.strip, text_files.read_lines(path))
     return [line for line in lines if line and not line.startswith(("#", "//"))]
 
 

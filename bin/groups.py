@@ -82,8 +82,7 @@ class RunFlags(ProblemFlags):
     )
     output_dir: str | None = optional_field(
         str,
-        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
-        " and --hparams_set.",
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET.",
     )
 
 

@@ -86,10 +86,8 @@ from t2tlite.files import atomic_file, same_file, text_files
 from t2tlite.files.compression import STANDARD_INPUT
 from t2tlite.machine import decoding_threads
 from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
-from t2tlite.programs.bulk import decode_file, decode_split, jobs
-from t2tlite.programs.bulk.part import part_file
-from t2tlite.programs.runs import load
-from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.bulk import decode_file, decode_split, jobs, part
+from t2tlite.programs.runs import load, translator
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import open_task
 
@@ -133,8 +131,7 @@ class DecoderFlags(
     )
     decode_to_file: str | None = optional_field(
         str,
-        "File for the translations (also .gz, .xz, .bz2); by default, or -, standard"
-        " output.",
+        "File for the translations (also .gz, .xz, .bz2); - or none: standard output.",
     )
     split: str | None = optional_field(
         str, "Decode and score this split of the run's data: dev or test."
@@ -148,20 +145,15 @@ class DecoderFlags(
     )
     output_format: str | None = optional_field(
         str,
-        "text, the best translation of each line (the default); nbest, the return_beams"
-        " best with scores (the default if return_beams is above 1); jsonl, an object"
-        " for each line.",
+        "text (the default), nbest (the default if return_beams is above 1) or jsonl.",
         choices=("text", "nbest", "jsonl"),
     )
     alignments: bool = checked_field(False, "Add word alignments to jsonl.")
     prefixes: bool = checked_field(
-        False,
-        "Read lines source TAB prefix; the translation begins with the prefix.",
+        False, "Read lines source TAB prefix, with which the translation begins."
     )
     raw_text: bool = checked_field(
-        False,
-        "Of a parser: separate punctuation from words first, as the Penn Treebank"
-        " does.",
+        False, "Of a parser: separate punctuation from words, as the Penn Treebank."
     )
     metrics: tuple[str, ...] = checked_field(
         (),
@@ -245,7 +237,7 @@ def main(flags: DecoderFlags) -> None:
             raise ValueError("--beam_runner decodes with one run, not with several.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
-    options = decode_options(manifest, flags.decode_hparams)
+    options = translator.decode_options(manifest, flags.decode_hparams)
     features = {PREFIXES: flags.prefixes, ALIGNMENTS: flags.alignments}
     used = [name for name, is_used in features.items() if is_used]
     load.check_engine_options(flags.engine, options, *used)
@@ -316,8 +308,8 @@ def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     if target is None:
         outputs = [("standard output", same_file.STANDARD_OUTPUT_NUMBER)]
     elif replaced := atomic_file.replaceable(target):
-        part = part_file(replaced)
-        outputs.append((f"{part} (of --decode_to_file={target})", part))
+        unfinished = part.part_file(replaced)
+        outputs.append((f"{unfinished} (of --decode_to_file={target})", unfinished))
     same_file.check_not_overwritten(outputs, inputs)
     if target:
         atomic_file.check_writable(target)

@@ -3,7 +3,8 @@
   t2t-export --output_dir=RUN --export_dir=DIR --format=saved_model
 
 saved_model  DIR/1, which TensorFlow and TensorFlow Serving load without t2tlite:
-             sentences in, n-best lists out; for SentencePiece vocabularies.
+             sentences in, n-best lists out; for translation with
+             SentencePiece vocabularies.
 ctranslate2  DIR is a model of CTranslate2, fast on CPUs
              (pip install 't2tlite[ctranslate2]'), with its vocabulary;
              --quantization=int8 makes it smaller and faster, and changes some
@@ -33,8 +34,7 @@ from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export import export
-from t2tlite.programs.runs import load as runs
-from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.runs import load, translator
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,14 +68,14 @@ def main(flags: ExportFlags) -> None:
         run=run,
         checkpoint=find_checkpoint(run.path, flags.checkpoint_path),
         format=export_format,
-        decoding=decode_options(run.manifest(), flags.decode_hparams),
+        decoding=translator.decode_options(run.manifest(), flags.decode_hparams),
         export_dir=flags.export_dir,
         overwrite=flags.overwrite,
     )
     plan.check()
     load_tensorflow()
     say(f"Loading {run} ...")
-    model = runs.load(run.path, flags.checkpoint_path)
+    model = load.load(run.path, flags.checkpoint_path)
     for note in model.notes:
         say(note)
     compared = export.export_model(model, plan)

@@ -5,15 +5,13 @@ of finished hypotheses. Its log-probabilities are those of the model, so hypothe
 ranked by our scores.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +28,6 @@ from t2tlite.decoding.rules import length_penalty, rules_of
 from t2tlite.machine import cores_each
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
-
-if TYPE_CHECKING:
-    import ctranslate2
 
 # in the vocabularies of CTranslate2's models; ours may differ
 PAD_TOKEN = "<pad>"
@@ -106,10 +101,8 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
     return sorted(names, key=names.__getitem__)
 
 
-def open_translator(
-    folder: Path, quantization: str, threads: int = 1
-) -> ctranslate2.Translator:
-    """Loads a model directory of CTranslate2.
+def open_translator(folder: Path, quantization: str, threads: int = 1) -> Any:
+    """Loads a model directory of CTranslate2, as a ctranslate2.Translator.
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU,
     which `threads` that decode at a time share; in float32 if the device cannot compute
@@ -147,19 +140,12 @@ class CTranslate2Engine(Engine):
     # CTranslate2 constrains and samples too, but with other log-probabilities and
     # random numbers.
     supported = frozenset(
-        {
-            "beam_size",
-            "alpha",
-            "extra_length",
-            "batch_size",
-            "return_beams",
-            "t2t_rules",
-        }
+        "beam_size alpha extra_length batch_size return_beams t2t_rules".split()
     )
 
     def __init__(
         self,
-        translator: ctranslate2.Translator,
+        translator: Any,
         encoders: Sequence[TextEncoder],
         quantization: str,
         max_positions: int | None,

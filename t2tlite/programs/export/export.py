@@ -24,11 +24,10 @@ from t2tlite.data import language_codes
 from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files import atomic_file, lock, own_files, same_file
+from t2tlite.files import atomic_file, lock, own_files, records, same_file
 from t2tlite.files.atomic_folder import atomic_folder
-from t2tlite.files.records import write_record
 from t2tlite.programs.export import ctranslate2_engine, ctranslate2_spec
-from t2tlite.programs.export.ctranslate2_engine import FLOAT32
+from t2tlite.programs.export.ctranslate2_engine import FLOAT32, CTranslate2Engine
 from t2tlite.programs.templates import fill_in
 from t2tlite.quiet import quiet_stderr
 from t2tlite.run_folder import RunFolder
@@ -101,7 +100,7 @@ class ExportFormat(CheckedFields, abc.ABC):
 
     def is_exact(self, model: TextDecoder) -> bool:
         """Whether the export must decode as the run does."""
-        return True
+        return keras_model(model).compute_dtype == FLOAT32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,21 +110,16 @@ class SavedModelFormat(ExportFormat):
     """
 
     name = "saved_model"
-    supported = frozenset(
-        {
-            "beam_size",
-            "alpha",
-            "extra_length",
-            "batch_size",
-            "return_beams",
-            "min_length",
-            "no_repeat_ngram_size",
-            "t2t_rules",
-        }
-    )  # sampling is not among them
+    supported = CTranslate2Engine.supported | {"min_length", "no_repeat_ngram_size"}
 
     def check(self, run: RunFolder) -> None:
-        for entry in run.manifest().vocabularies:
+        manifest = run.manifest()
+        if manifest.task == ParsingTask.name:
+            raise ValueError(
+                "format=saved_model is for translation: trees need t2tlite's own code."
+                " Use format=ctranslate2."
+            )
+        for entry in manifest.vocabularies:
             if entry.type != "sentencepiece":
                 raise ValueError(
                     "format=saved_model needs a SentencePiece vocabulary, which"
@@ -141,11 +135,9 @@ class SavedModelFormat(ExportFormat):
     def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
         from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
 
-        signature = self._signature(model)
-        keras = keras_model(model)
         with quiet_stderr():  # SentencePiece prints messages
-            save_graph(model, keras, decoding, signature, folder / VERSION)
-        return {"signature": signature}
+            save_graph(model, keras_model(model), decoding, folder / VERSION)
+        return {}
 
     def open(self, model: TextDecoder, folder: Path) -> Translate:
         import tensorflow as tf  # loaded with the model
@@ -154,15 +146,10 @@ class SavedModelFormat(ExportFormat):
             loaded = tf.saved_model.load(str(folder / VERSION))
 
         def translate(sentences: Sequence[str], options: DecodeHParams) -> list[str]:
-            decode = getattr(loaded, self._signature(model))
-            outputs = decode(tf.constant(sentences))
+            outputs = loaded.translate(tf.constant(sentences))
             return [row[0].decode() for row in outputs["texts"].numpy()]
 
         return translate
-
-    def _signature(self, model: TextDecoder) -> str:
-        """The name of the function that decodes."""
-        return "parse" if isinstance(model.task, ParsingTask) else "translate"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +157,7 @@ class CTranslate2Format(ExportFormat):
     """A model directory of CTranslate2, with our vocabularies."""
 
     name = "ctranslate2"
-    supported = ctranslate2_engine.CTranslate2Engine.supported
+    supported = CTranslate2Engine.supported
     compared = "greedy translations"  # beam searches differ
     compared_with: ClassVar[Mapping[str, Any]] = {"beam_size": 1, "return_beams": 1}
     quantization: str = checked_field(
@@ -195,7 +182,7 @@ class CTranslate2Format(ExportFormat):
         return self._open(model, folder, self.quantization)
 
     def _open(self, model: TextDecoder, folder: Path, compute_type: str) -> Translate:
-        engine = ctranslate2_engine.CTranslate2Engine(
+        engine = CTranslate2Engine(
             ctranslate2_engine.open_translator(folder, compute_type),
             model.encoders,
             compute_type,
@@ -207,7 +194,7 @@ class CTranslate2Format(ExportFormat):
         return functools.partial(_translate, exported)
 
     def is_exact(self, model: TextDecoder) -> bool:
-        return self.quantization == FLOAT32 == keras_model(model).compute_dtype
+        return self.quantization == FLOAT32 and super().is_exact(model)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -332,9 +319,9 @@ class ExportPlan:
         """
         folder = self.folder
         inputs = self.run.path, Path(self.checkpoint).parent
-        holds_run = any(same_file.is_within(path, folder) for path in inputs)
-        of_run = any(same_file.is_within(folder, path) for path in self.run.folders())
-        if holds_run or of_run:
+        pairs = [(path, folder) for path in inputs]
+        pairs += [(folder, path) for path in self.run.folders()]
+        if any(same_file.is_within(*pair) for pair in pairs):
             raise ValueError(
                 "export_dir must be apart from the run's own files. Received:"
                 f" {folder}. Name another folder, such as {self.run.path / 'export'}."
@@ -383,7 +370,7 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
         say(f"Writing the model as {name} ...")
         with atomic_file.full_disk_is_named(folder), writing("The export", folder):
             facts = plan.format.write(model, unfinished, decoding)
-        write_record(unfinished / RECORD, record)
+        records.write_record(unfinished / RECORD, record)
         vocabularies = model.manifest.vocabularies
         readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
         (unfinished / "README.md").write_text(readme, encoding="utf-8")
@@ -442,11 +429,8 @@ def _sample_sentences(model: TextDecoder) -> list[str]:
             samples.append(sentence)
     if samples:
         return samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]
-    words = []
-    for i in range(2, encoder.vocab_size):
-        word = encoder.decode([i]).strip()
-        if word.isalpha():
-            words.append(word)
-    for start in range(0, min(len(words), SAMPLES * WORDS), WORDS):
+    pieces = [encoder.decode([i]).strip() for i in range(2, encoder.vocab_size)]
+    words = list(filter(str.isalpha, pieces))[: SAMPLES * WORDS]
+    for start in range(0, len(words), WORDS):
         samples.append(" ".join(words[start : start + WORDS]))
     return samples

@@ -1,8 +1,7 @@
 """The graph of a SavedModel: sentences in, hypotheses of beam search out, without
 t2tlite and without Python.
 
-It computes what `TextDecoder.decode` and `score_hypotheses` compute, in tensors of the
-same shapes.
+It computes what `TextDecoder.decode` computes.
 """
 
 # B batch, S source length, T target length, M hypotheses, N of them returned, L most
@@ -10,17 +9,13 @@ same shapes.
 
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
-from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.engine import BOUNDARIES
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.tensorflow_engine import log_probs, search
+from t2tlite.decoding.tensorflow_engine import search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.layers.sublayer import forward_only
-from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.types import EOS, PAD, Seq2SeqModel, Tensor
 from t2tlite.vocabularies import normalisation, text_encoder
 
@@ -32,20 +27,8 @@ WHITE_SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
     r"\x{202f}\x{205f}\x{3000}]"
 )
-ZERO_WIDTH = (
-    f"[{normalisation.REMOVED}{normalisation.NON_JOINER}{normalisation.JOINER}]+"
-)
 BLANK_AS_EMPTY: Replacements = ((f"^{WHITE_SPACE}+$", ""),)
 STRIP: Replacements = ((f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", ""),)  # str.strip
-# ParsingTask.source: words between single spaces, brackets as -LRB- and -RRB-
-TREE_WORDS: Replacements = (
-    (f"{WHITE_SPACE}+", " "),
-    (f"(^| ){ZERO_WIDTH}( {ZERO_WIDTH})*( |$)", " "),  # are not words
-    ("^ | $", ""),
-    (r"\(", "-LRB-"),
-    (r"\)", "-RRB-"),
-    (r"\x00", "\ufffd"),
-)
 LINE: Replacements = ((text_encoder.LINE_SPACES.pattern, " "), *STRIP)
 
 
@@ -93,27 +76,24 @@ def save_graph(
     model: TextDecoder,
     keras_model: Seq2SeqModel,
     options: DecodeHParams,
-    signature: str,
     folder: Path,
 ) -> None:
-    """Writes a SavedModel: weights, vocabularies and signatures. The one that decodes
-    has this name, and is TensorFlow Serving's default.
+    """Writes a SavedModel: weights, vocabularies and the signature `translate`, which
+    is TensorFlow Serving's default.
     """
     graph = DecodingGraph(model, keras_model, options)
     texts = tf.TensorSpec((None,), tf.string)
-    decode = tf.function(graph.decode, autograph=False, input_signature=[texts])
-    score = tf.function(graph.score, autograph=False, input_signature=[texts, texts])
+    translate = tf.function(graph.translate, autograph=False, input_signature=[texts])
     module = tf.Module()
     module.weights = [variable.value for variable in keras_model.trainable_variables]
     module.tokenizers = graph.source.tokenizer, graph.target.tokenizer
-    module.score = score
-    setattr(module, signature, decode)
-    signatures = {"serving_default": decode, signature: decode, "score": score}
+    module.translate = translate
+    signatures = {"serving_default": translate, "translate": translate}
     tf.saved_model.save(module, str(folder), signatures)
 
 
 class DecodingGraph:
-    """The functions of a SavedModel, to be traced."""
+    """The function of a SavedModel, to be traced."""
 
     def __init__(
         self, model: TextDecoder, keras_model: Seq2SeqModel, options: DecodeHParams
@@ -123,29 +103,27 @@ class DecodingGraph:
         self._rules = rules_of(options)
         self._limit = model.max_source_tokens
         self._longest = keras_model.hparams.max_positions or LONGEST_BUCKET
-        # to which an engine pads a sequence of each length
-        padded = [padded_length(i, BOUNDARIES) for i in range(self._longest + 1)]
-        self._padded_lengths = np.minimum(padded, self._longest).astype(np.int32)
         self.source = SentencePieceText(model.source_encoder)
         self.target = SentencePieceText(model.target_encoder)
-        self._prepare = BLANK_AS_EMPTY
-        if isinstance(model.task_under(options), ParsingTask):
-            self._prepare = TREE_WORDS
-        if self._rules.strips:
-            self._prepare += STRIP
+        self._prepare = STRIP if self._rules.strips else BLANK_AS_EMPTY
 
-    def decode(self, sentences: Tensor) -> dict[str, Tensor]:
+    def translate(self, sentences: Tensor) -> dict[str, Tensor]:
         """The best hypotheses: texts, scores and log-probabilities [B, N]."""
         rows = self.source.encode(replaced(sentences, self._prepare))
-        inputs = self._pad(rows)  # [B, S]
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
+        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+        message = (
+            f"A sentence must have at most {self._limit:,} tokens. Split it, or leave"
+            " it blank. Received, tokens:"
+        )
+        within = tf.debugging.Assert(longest <= self._limit, [message, longest])
+        with tf.control_dependencies([within]):
+            inputs = rows.to_tensor(PAD, shape=[-1, longest + 1])  # [B, S]
         extra_length = min(self._options.extra_length, LONGEST_BUCKET)
-        longest = tf.maximum(tf.reduce_max(lengths), 0)  # of no sentences: 0
         limits = self._rules.limits(lengths, extra_length, longest)
         # the EOS is one of the decoded tokens; a blank sentence has none
         max_lengths = tf.where(lengths == 0, 0, tf.minimum(limits, self._longest))
-        greatest = tf.maximum(tf.reduce_max(max_lengths), 0)
-        length = tf.gather(self._padded_lengths, greatest)  # L
+        length = tf.reduce_max(tf.concat([max_lengths, [1]], axis=0))  # L
         alpha = self._options.alpha
         n_best = self._options.return_beams
         result = search(
@@ -156,29 +134,3 @@ class DecodingGraph:
             "scores": result.scores[:, :n_best],
             "log_probs": result.log_probs[:, :n_best],
         }
-
-    def score(self, sources: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """The log-probability of each target given its source, [B]."""
-        equal = tf.debugging.assert_equal(
-            tf.shape(sources)[0], tf.shape(targets)[0], "Each source needs a target."
-        )
-        with tf.control_dependencies([equal]):
-            inputs = self._pad(self.source.encode(sources))
-            goals = self._pad(self.target.encode(targets))
-        return {"log_probs": log_probs(self._model, inputs, goals)}
-
-    def _pad(self, rows: tf.RaggedTensor) -> Tensor:
-        """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as
-        `TensorFlowEngine` does.
-        """
-        lengths = tf.concat([rows.row_lengths(), [1]], axis=0)
-        longest = tf.cast(tf.reduce_max(lengths), tf.int32)
-        message = (
-            f"A sentence must have at most {self._limit:,} tokens. Split it, or leave"
-            " it blank. Received, tokens:"
-        )
-        within = tf.debugging.Assert(longest <= self._limit + 1, [message, longest - 1])
-        with tf.control_dependencies([within]):
-            block = rows.to_tensor(PAD)
-            width = tf.gather(self._padded_lengths, tf.identity(longest))
-        return tf.pad(block, ((0, 0), (0, width - tf.shape(block)[1])))

@@ -12,9 +12,7 @@ import t2tlite
 from t2tlite.config import HParams
 from t2tlite.console import progress_bar, say
 from t2tlite.data.manifest import ImportedFrom, RunManifest
-from t2tlite.files import checkpoint_paths, records
-from t2tlite.files.lock import only_process
-from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.files import checkpoint_paths, lock, records, same_file
 from t2tlite.files.text_files import check_file
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.run_folder import RunFolder
@@ -157,11 +155,27 @@ def import_run(
     for vocabulary, entry in zip(named, entries, strict=True):
         copy = folder.path / entry.file
         others = [other for other in named if other != vocabulary]
-        check_not_overwritten([(str(copy), copy)], others)
+        same_file.check_not_overwritten([(str(copy), copy)], others)
 
+    task, task_options = TASKS.get(files.problem, (TranslationTask.name, {}))
+    trained_in = str(Path(paths[0]).parent)
+    manifest = RunManifest(
+        problem=files.problem,
+        task=task,
+        t2tlite=t2tlite.__version__,
+        options=task_options,
+        decode_defaults=DECODE_DEFAULTS,
+        vocabulary=entries[0],
+        target_vocabulary=entries[1] if len(entries) == 2 else None,
+        splits={},
+        reverse=False,
+        data_dir="",
+        imported_from=ImportedFrom("tensor2tensor", trained_in),
+        target_space=target_space,
+    )
     model = Transformer.from_hparams(hparams, *sizes)
     with (
-        only_process(folder.path, "import into a run"),
+        lock.only_process(folder.path, "import into a run"),
         writing("The checkpoints", folder),
     ):
         checkpoint_paths.remove_unfinished(folder.path)
@@ -175,7 +189,6 @@ def import_run(
                     values = variables.read_variables(path)
                 variables.load_variables(model, values, target_space or 0)
                 write_weights(model, saving, checkpoint_paths.step_of(path))
-            manifest = _manifest(files, entries, target_space)
             folder.create(hparams, manifest, files.vocabularies)
             folder.write_flags(command)
     for note in notes:
@@ -235,27 +248,6 @@ def _target_space(
             " target_space_id, give --target_space_id."
         )
     return trained or 0
-
-
-def _manifest(
-    files: T2TFiles, entries: Sequence[VocabularyEntry], target_space: int | None
-) -> RunManifest:
-    task, options = TASKS.get(files.problem, (TranslationTask.name, {}))
-    trained_in = str(Path(files.checkpoints[0]).parent)
-    return RunManifest(
-        problem=files.problem,
-        task=task,
-        t2tlite=t2tlite.__version__,
-        options=options,
-        decode_defaults=DECODE_DEFAULTS,
-        vocabulary=entries[0],
-        target_vocabulary=entries[1] if len(entries) == 2 else None,
-        splits={},
-        reverse=False,
-        data_dir="",
-        imported_from=ImportedFrom("tensor2tensor", trained_in),
-        target_space=target_space,
-    )
 
 
 def _check_folder(folder: RunFolder) -> None:

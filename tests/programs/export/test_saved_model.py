@@ -1,7 +1,6 @@
 """The format saved_model: TensorFlow alone gives with it what the run gives."""
 
 import concurrent.futures
-import dataclasses
 import json
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from exports import export
 from tiny_run import change_manifest
 
 from t2tlite.config import HParams
-from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs.translator import Translator
@@ -50,9 +48,8 @@ for sentences in json.loads(sys.argv[2]):
     found = model.translate(tf.constant(sentences, tf.string))
     texts = [[text.decode() for text in row] for row in found["texts"].numpy()]
     results.append([texts, found["scores"].numpy().tolist(), found["log_probs"].numpy().tolist()])
-pairs = model.score(tf.constant(["red cat", ""]), tf.constant(["katze rot", ""]))["log_probs"].numpy().tolist()
 assert not any(name.partition(".")[0] == "t2tlite" for name in sys.modules)
-print(json.dumps([results, pairs]))
+print(json.dumps(results))
 """
 
 
@@ -111,19 +108,14 @@ def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_
         cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
-    results, pairs = json.loads(result.stdout)
-    for actual, sentences in zip(results, calls, strict=True):
+    for actual, sentences in zip(json.loads(result.stdout), calls, strict=True):
         check(model, actual, sentences)
-    ours = model.score(["red cat", ""], ["katze rot", ""])
-    np.testing.assert_allclose(pairs, ours, atol=1e-4)
 
 
 def test_the_session_of_tensorflow_serving(model, exported):
     """Which calls a signature by the names of tensors."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], str(exported / "1"))
-        score = graph.signature_def["score"]
-        assert sorted(score.inputs) == ["sources", "targets"]
         results = []
         for name in ("serving_default", "translate"):
             signature = graph.signature_def[name]
@@ -152,12 +144,10 @@ def test_concurrent_searches_have_separate_caches(loaded):
         np.testing.assert_allclose(ours[1], theirs[1], rtol=0, atol=1e-5)
 
 
-def test_long_sentences_and_missing_targets_are_refused(loaded):
+def test_a_long_sentence_is_refused(loaded):
     error = tf.errors.InvalidArgumentError
     with pytest.raises(error, match=r"must have at most 2,048 tokens.*tokens:\] \["):
         loaded.translate(tf.constant(["q" * 3000]))
-    with pytest.raises(error, match=r"Each source needs a target"):
-        loaded.score(tf.constant(["a", "b"]), tf.constant(["c"]))
 
 
 def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
@@ -182,9 +172,7 @@ VARIANTS = {
 }
 
 
-def untrained(
-    model: Translator, changes: str, manifest: RunManifest | None = None
-) -> Translator:
+def untrained(model: Translator, changes: str) -> Translator:
     """A model with random weights, and vocabulary and data of the trained one."""
     hparams = HParams().override(f"{SMALL},{changes}")
     sizes = [encoder.vocab_size for encoder in model.encoders]
@@ -193,9 +181,8 @@ def untrained(
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
-    manifest = manifest or model.manifest
     checkpoint = "RUN/model.ckpt-7"
-    return Translator(engine, model.encoders, manifest, checkpoint, run=model.run)
+    return Translator(engine, model.encoders, model.manifest, checkpoint, run=model.run)
 
 
 @pytest.mark.slow
@@ -213,23 +200,6 @@ def test_every_model_can_be_exported(model, name, tmp_path):
             loaded.translate(tf.constant(["q" * 64]))
 
 
-def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path):
-    manifest = dataclasses.replace(model.manifest, task="parsing")
-    parser = untrained(model, "pos=timing", manifest)
-    folder = parser.export(tmp_path / "out", extra_length=8, beam_size=2)
-    loaded = tf.saved_model.load(str(folder / "1"))
-    assert not hasattr(loaded, "translate")
-    sentence = " the\tcat (of  the house) "
-    texts, scores, _ = lists(loaded.parse(tf.constant([sentence])))
-    options = parser.options(extra_length=8, beam_size=2, return_beams=2)
-    [ours] = parser.decode([sentence], options)
-    ours = sorted(ours, key=lambda parse: -parse.score)
-    assert texts == [[parse.sequence for parse in ours]]
-    np.testing.assert_allclose(scores, [[parse.score for parse in ours]], atol=1e-4)
-    readme = (folder / "README.md").read_text()
-    assert "`parse` returns linearised trees as they were decoded" in readme
-
-
 def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
     """Before anything is written."""
     target = tmp_path / "out"
@@ -244,6 +214,9 @@ def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
     assert "Received: sampling_method=random." in message
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)  # as on Windows
     assert "needs tensorflow-text, which is not installed" in refused()
+    change_manifest(tiny_run_copy, task="parsing")
+    assert "format=saved_model is for translation: " in refused()
+    change_manifest(tiny_run_copy, task="translation")
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     subwords = manifest["vocabulary"] | {"file": "vocab.subwords", "type": "subwords"}
     change_manifest(tiny_run_copy, vocabulary=subwords)
