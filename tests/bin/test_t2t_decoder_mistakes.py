@@ -1,8 +1,6 @@
 """What t2t-decoder refuses, and how it says so."""
 
-import json
 import re
-import shutil
 
 import pytest
 from run_command import refusal, said
@@ -57,19 +55,6 @@ def test_refused(tiny_run, tmp_path, capsys, flags, message):
     run = f"--output_dir={tiny_run.run}"
     stderr = refusal(capsys, t2t_decoder, run, *flags.format(source).split())
     assert message.format(source) in stderr
-
-
-def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, capsys):
-    data = shutil.copytree(tiny_run.data, tmp_path / "data")
-    manifest = data / "twenty_words" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    del content["splits"]["test"]
-    manifest.write_text(json.dumps(content))
-    flags = f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"
-    stderr = refusal(capsys, t2t_decoder, *flags)
-    assert (
-        "must be dev, whose text is kept. Received: test. Decode its source" in stderr
-    )
 
 
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):

@@ -103,15 +103,6 @@ def test_scores(tiny_run, load, standard_input, capfd):
     assert err == ""
 
 
-def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
-    target = tmp_path / "out.txt"
-    flags = "--decode_from_file=-", f"--decode_to_file={target}"
-    lines = [line.encode() for line in SENTENCES]
-    assert stream(tiny_run.run, standard_input, lines, *flags) == 0
-    assert target.read_text().splitlines() == TRANSLATIONS
-    assert capfd.readouterr().out == ""
-
-
 LONG = b"cat " * 2100
 FAULTS = {
     "at most 2,048 tokens. Received: standard input, line 2 with 2,": LONG,
@@ -195,14 +186,3 @@ def test_other_program_talks_to_t2t_decoder(tiny_run):
             assert process.stdout.readline() == f"{translation}\n"
         out, err = process.communicate(timeout=120)
         assert (process.returncode, out, err) == (0, "", "")
-
-
-@pytest.mark.slow
-def test_broken_pipe_exits_quietly(tiny_run):
-    with decoder(tiny_run.run, "--decode_from_file=-") as process:
-        process.stdin.write("red cat sees dog\n")
-        assert process.stdout.readline() == "katze rot hund sieht\n"
-        process.stdout.close()
-        process.stdin.write("horse bites bird\n")
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=120) == 141

@@ -2,8 +2,6 @@
 on from them.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -134,23 +132,6 @@ def test_adam_does_not_tell(moved):
     assert (
         trained_target_space(variables | {f"training/{SPACE}/Adam_1": np.float32(1)})
         is None
-    )
-
-
-@pytest.mark.slow
-def test_the_newest_checkpoint_tells_the_target_space(tmp_path):
-    """At step 0 Adam remembers nothing."""
-    flags = write_model(
-        tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,)
-    )
-    write_checkpoint(
-        tmp_path / "t2t" / "model.ckpt-0", VARIABLES | adam_slots(VARIABLES, ())
-    )
-    check_checkpoints(
-        imported(tmp_path / "run", *flags),
-        {0: VARIABLES, 7: VARIABLES},
-        HPARAMS,
-        space=5,
     )
 
 

@@ -2,8 +2,6 @@
 their logits are NumPy's.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
