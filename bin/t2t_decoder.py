@@ -238,8 +238,7 @@ def main(flags: DecoderFlags) -> None:
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
     options = translator.decode_options(manifest, flags.decode_hparams)
-    features = {PREFIXES: flags.prefixes, ALIGNMENTS: flags.alignments}
-    used = [name for name, is_used in features.items() if is_used]
+    used = [name for name in (PREFIXES, ALIGNMENTS) if getattr(flags, name)]
     load.check_engine_options(flags.engine, options, *used)
     _check_files(flags, folders)
     scoring = OF_TASK

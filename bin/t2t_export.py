@@ -50,8 +50,8 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
     )
     languages: str = checked_field(
         "",
-        "For --format=argos: the language codes of source and target, such as en-de. By"
-        " default: those that the run records.",
+        "Of --format=argos: codes of source and target, such as en-de; by default the"
+        " run's.",
     )
 
 

@@ -78,11 +78,11 @@ def computable_types() -> tuple[str, set[str]]:
 def check_computable(quantization: str) -> None:
     """Raises ValueError if this machine's device cannot compute in a quantization."""
     device, computable = computable_types()
-    if quantization not in computable:
-        names = ", ".join(name for name in QUANTIZATIONS if name in computable)
+    names = [name for name in QUANTIZATIONS if name in computable]
+    if quantization not in names:
         raise ValueError(
             f"quantization must be one that this machine's {device} computes in:"
-            f" {names}. Received: {quantization!r}."
+            f" {', '.join(names)}. Received: {quantization!r}."
         )
 
 

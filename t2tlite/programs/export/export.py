@@ -58,7 +58,7 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     if keras is None:
         raise ValueError(
             "Only a model that TensorFlow loaded can be exported. Received: one loaded"
-            f" with engine={model.engine.name}. Load the run without naming an engine."
+            f" with engine={model.engine.name}. Load the run without an engine."
         )
     return keras
 

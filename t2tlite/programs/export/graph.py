@@ -81,56 +81,46 @@ def save_graph(
     """Writes a SavedModel: weights, vocabularies and the signature `translate`, which
     is TensorFlow Serving's default.
     """
-    graph = DecodingGraph(model, keras_model, options)
-    texts = tf.TensorSpec((None,), tf.string)
-    translate = tf.function(graph.translate, autograph=False, input_signature=[texts])
-    module = tf.Module()
-    module.weights = [variable.value for variable in keras_model.trainable_variables]
-    module.tokenizers = graph.source.tokenizer, graph.target.tokenizer
-    module.translate = translate
-    signatures = {"serving_default": translate, "translate": translate}
-    tf.saved_model.save(module, str(folder), signatures)
+    rules = rules_of(options)
+    prepare = STRIP if rules.strips else BLANK_AS_EMPTY
+    limit = model.max_source_tokens
+    longest_target = keras_model.hparams.max_positions or LONGEST_BUCKET
+    extra_length = min(options.extra_length, LONGEST_BUCKET)
+    n_best = options.return_beams
+    source = SentencePieceText(model.source_encoder)
+    target = SentencePieceText(model.target_encoder)
 
-
-class DecodingGraph:
-    """The function of a SavedModel, to be traced."""
-
-    def __init__(
-        self, model: TextDecoder, keras_model: Seq2SeqModel, options: DecodeHParams
-    ) -> None:
-        self._model = keras_model
-        self._options = options
-        self._rules = rules_of(options)
-        self._limit = model.max_source_tokens
-        self._longest = keras_model.hparams.max_positions or LONGEST_BUCKET
-        self.source = SentencePieceText(model.source_encoder)
-        self.target = SentencePieceText(model.target_encoder)
-        self._prepare = STRIP if self._rules.strips else BLANK_AS_EMPTY
-
-    def translate(self, sentences: Tensor) -> dict[str, Tensor]:
+    def translate(sentences: Tensor) -> dict[str, Tensor]:
         """The best hypotheses: texts, scores and log-probabilities [B, N]."""
-        rows = self.source.encode(replaced(sentences, self._prepare))
+        rows = source.encode(replaced(sentences, prepare))
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
         message = (
-            f"A sentence must have at most {self._limit:,} tokens. Split it, or leave"
-            " it blank. Received, tokens:"
+            f"A sentence must have at most {limit:,} tokens. Split it, or leave it"
+            " blank. Received, tokens:"
         )
-        within = tf.debugging.Assert(longest <= self._limit, [message, longest])
+        within = tf.debugging.Assert(longest <= limit, [message, longest])
         with tf.control_dependencies([within]):
             inputs = rows.to_tensor(PAD, shape=[-1, longest + 1])  # [B, S]
-        extra_length = min(self._options.extra_length, LONGEST_BUCKET)
-        limits = self._rules.limits(lengths, extra_length, longest)
+        limits = rules.limits(lengths, extra_length, longest)
         # the EOS is one of the decoded tokens; a blank sentence has none
-        max_lengths = tf.where(lengths == 0, 0, tf.minimum(limits, self._longest))
+        max_lengths = tf.where(lengths == 0, 0, tf.minimum(limits, longest_target))
         length = tf.reduce_max(tf.concat([max_lengths, [1]], axis=0))  # L
-        alpha = self._options.alpha
-        n_best = self._options.return_beams
+        alpha = options.alpha
         result = search(
-            self._model, self._options, inputs, max_lengths, length, alpha, n_best, {}
+            keras_model, options, inputs, max_lengths, length, alpha, n_best, {}
         )
         return {
-            "texts": self.target.decode(result.ids[:, :n_best]),
+            "texts": target.decode(result.ids[:, :n_best]),
             "scores": result.scores[:, :n_best],
             "log_probs": result.log_probs[:, :n_best],
         }
+
+    texts = tf.TensorSpec((None,), tf.string)
+    signature = tf.function(translate, autograph=False, input_signature=[texts])
+    module = tf.Module()
+    module.weights = [variable.value for variable in keras_model.trainable_variables]
+    module.tokenizers = source.tokenizer, target.tokenizer
+    module.translate = signature
+    signatures = {"serving_default": signature, "translate": signature}
+    tf.saved_model.save(module, str(folder), signatures)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import t2tlite
-from t2tlite.config import HParams
 from t2tlite.console import progress_bar, say
 from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files import checkpoint_paths, lock, records, same_file
@@ -66,21 +65,17 @@ class T2TFiles:
             )
         checkpoints = _checkpoints(Path(checkpoint).absolute())
         folder = Path(checkpoints[0]).parent
-        path = Path(hparams) if hparams else _find("hparams.json", folder)
-        if path is None:
-            raise FileNotFoundError(
-                f"The model's hparams.json is required. Received: none in {folder} nor"
-                " above it. Name it with --t2t_hparams."
-            )
+        name = "hparams.json"
+        path = check_file(hparams or _find(name, folder) or folder / name)
         paths = [check_file(file) for file in vocabularies]
         if not problem:
-            problem = _recorded_problem(folder, check_file(path).parent)
+            problem = _recorded_problem(folder, path.parent)
         if not re.match(records.NAME, problem):
             raise ValueError(
                 "A problem's name has letters, digits, '_', '.' and '-' alone."
                 f" Received: {problem!r}. Name it with --problem."
             )
-        return cls(checkpoints, check_file(path), paths, problem)
+        return cls(checkpoints, path, paths, problem)
 
 
 def _checkpoints(path: Path) -> list[str]:
@@ -148,8 +143,14 @@ def import_run(
         hparams = dataclasses.replace(
             hparams, shared_embedding_and_softmax_weights=False
         )
-    trained = variables.trained_target_space(values)
-    target_space = _target_space(hparams, trained, target_space, notes)
+    if hparams.use_target_space_embedding:
+        if target_space is None:
+            target_space = variables.trained_target_space(values)
+    elif target_space is not None:
+        raise ValueError(
+            "--target_space_id is for models with use_target_space_embedding=true."
+            " Leave it out."
+        )
     _check_folder(folder)
     named = [(f"--t2t_vocab={path}", path) for path in files.vocabularies]
     for vocabulary, entry in zip(named, entries, strict=True):
@@ -196,8 +197,8 @@ def import_run(
     names = ", ".join(Path(path).name for path in folder.checkpoints())
     space = "" if target_space is None else f", target space {target_space}"
     return (
-        f"Imported {names}: {model.count_params():,} parameters{space}. The optimizer's"
-        f" state is not imported. The run is in {folder}."
+        f"Imported {names}: {model.count_params():,} parameters{space}. The run is in"
+        f" {folder}."
     )
 
 
@@ -224,30 +225,6 @@ def _vocabulary_entries(
             " --t2t_vocab the model's."
         )
     return entries
-
-
-def _target_space(
-    hparams: HParams, trained: int | None, wanted: int | None, notes: list[str]
-) -> int | None:
-    """The row of the target space embedding, or None if the model has none; may add to
-    `notes`.
-    """
-    if not hparams.use_target_space_embedding:
-        if wanted is not None:
-            raise ValueError(
-                "--target_space_id is for models with use_target_space_embedding=true."
-                " Leave it out."
-            )
-        return None
-    if wanted is not None:
-        return wanted
-    if trained is None:
-        notes.append(
-            "The checkpoint does not show which row of its target space embedding was"
-            " trained. Row 0 is used, as in nearly all problems; if yours set"
-            " target_space_id, give --target_space_id."
-        )
-    return trained or 0
 
 
 def _check_folder(folder: RunFolder) -> None:

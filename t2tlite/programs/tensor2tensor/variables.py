@@ -103,9 +103,9 @@ def model_variables(names: Collection[str]) -> list[str]:
     return ours
 
 
-def trained_target_space(variables: Variables) -> int | None:
+def trained_target_space(variables: Variables) -> int:
     """The row of the target space embedding that was trained, by the optimizer state;
-    None if unknown.
+    0, as in nearly all problems, if that does not show it.
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a
     single row.
@@ -113,8 +113,8 @@ def trained_target_space(variables: Variables) -> int | None:
     for name, moments in variables.items():
         if name.endswith(TARGET_SPACES_MOMENTS) and np.ndim(moments) == 2:
             [rows] = np.nonzero(np.any(moments != 0, axis=1))
-            return int(rows[0]) if len(rows) == 1 else None
-    return None
+            return int(rows[0]) if len(rows) == 1 else 0
+    return 0
 
 
 def embedding_sizes(names: Collection[str]) -> list[int]:
