@@ -110,25 +110,6 @@ def test_options_are_those_of_sacrebleus_command(tmp_path, capsys, flags, theirs
     assert re.search(r"chrF2\+\+?\|.*nw:[12]|tok:(zh|char)", expected)
 
 
-def test_tokeniser_with_a_downloaded_model(tiny_run, fixtures, tmp_path, monkeypatch):
-    """Any SentencePiece model stands in for that of FLORES-200, where sacrebleu keeps
-    it.
-    """
-    models = tmp_path / "models"
-    models.mkdir()
-    model = (tiny_run.run / "vocab.model").read_bytes()
-    (models / "flores200sacrebleuspm").write_bytes(model)
-    monkeypatch.setenv("SACREBLEU", str(tmp_path))
-    ref, out = (f"{fixtures}/bleu/grammar_ende.{end}" for end in ("ref", "hyp"))
-    theirs = ["-m", "bleu", "--tokenize", "flores200", "-f", "text", "-w", "2"]
-    expected = sacrebleus(ref, "-i", out, *theirs)
-    argv = [f"--translation={out}", f"--reference={ref}", "--tokenize=flores200"]
-    program = [sys.executable, "-m", "t2tlite.bin.t2t_bleu"]
-    done = subprocess.run([*program, *argv], capture_output=True, text=True)
-    assert done.stdout == expected
-    assert "|tok:flores200|" in expected
-
-
 @pytest.mark.parametrize(
     ("tokenize", "module", "extra"),
     [("ja-mecab", "ja_mecab", "ja"), ("ko-mecab", "ko_mecab", "ko")],

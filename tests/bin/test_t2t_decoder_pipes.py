@@ -92,17 +92,6 @@ def test_each_line_is_answered_before_the_next_is_sent(
     assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
 
 
-def test_scores(tiny_run, load, standard_input, capfd):
-    pairs = {"red cat sees dog": "katze rot hund sieht", "horse bites bird": "vogel"}
-    lines = [f"{source}\t{target}".encode() for source, target in pairs.items()]
-    assert stream(tiny_run.run, standard_input, lines, "--score_file=-") == 0
-    out, err = capfd.readouterr()
-    expected = load(tiny_run.run, None).score(list(pairs), list(pairs.values()))
-    log_probs = [float(line.split("\t")[0]) for line in out.splitlines()]
-    assert log_probs == pytest.approx(expected, abs=1e-5)
-    assert err == ""
-
-
 LONG = b"cat " * 2100
 FAULTS = {
     "at most 2,048 tokens. Received: standard input, line 2 with 2,": LONG,
@@ -159,14 +148,6 @@ def test_a_bad_pair_of_a_pipe_has_no_score(
         assert bad == "nan\tnan"
     assert message in output.err
     assert output.err.count("\n") == 1
-
-
-def test_control_characters_of_a_pipe_are_characters(tiny_run, standard_input, capfd):
-    lines = [b"red cat", b"a \0 b \x1b c \x0c d \r e \x07 f \xc2\x85 g", b"red cat"]
-    assert stream(tiny_run.run, standard_input, lines, "--decode_from_file=-") == 0
-    output = capfd.readouterr()
-    first, _, last, end = output.out.split("\n")
-    assert (first == last != "", end, output.err) == (True, "", "")
 
 
 def decoder(run, flag):

@@ -288,19 +288,6 @@ def test_best_by_loss_is_decoded_once_when_bleu_decides(train, run, monkeypatch)
     assert evaluated(run)[1] == 8
 
 
-def test_best_by_bleu_is_compared_by_its_loss_without_eval_bleu(
-    train, run, monkeypatch
-):
-    fake_bleu(monkeypatch, 30.0, 20.0)
-    how = [EVERY_2, "--early_stopping_evals=2"]
-    train([2.0, 1.5], *how, "--train_steps=4", "--eval_bleu")
-    stderr = train([2.5, 1.9], *how, "--train_steps=8").err
-    chosen = "The best so far, of step 2, was chosen by dev BLEU. From here on dev loss"
-    assert f"{chosen} decides." in stderr
-    best = RunFolder(run).best()
-    assert (best.step, best.metrics["loss"], best.criterion) == (8, 1.9, "loss")
-
-
 def test_patience_counts_what_was_compared_by_the_same_metric(train, run, monkeypatch):
     """Evaluations 4 and 6 were worse by loss; their BLEU is not known."""
     how = [EVERY_2, "--early_stopping_evals=2"]

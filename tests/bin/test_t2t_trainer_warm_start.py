@@ -233,15 +233,6 @@ def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at)
     assert_same_weights(run / "model.ckpt-0", tiny_run.run / "model.ckpt-120")
 
 
-def test_best_of_a_start_without_newer_checkpoints_is_refused(start, warm, run):
-    """All checkpoints of the run were deleted but those in best."""
-    how = [EVERY_2, "--train_steps=2"]
-    start([0.9, 2.0], *how, warm)
-    for path in run.glob("model.ckpt-*"):
-        path.unlink()
-    assert "whose newest is missing" in start([], *how, status=1).err
-
-
 def test_warm_start_from_another_shape(tiny_run, run, warm, capsys):
     assert small(tiny_run, run, warm) == 1
     stderr = capsys.readouterr().err

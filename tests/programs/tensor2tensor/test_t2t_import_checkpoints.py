@@ -139,14 +139,6 @@ def test_a_target_space_of_choice(tmp_path, capsys):
     assert "target space 31." in capsys.readouterr().out
 
 
-def test_a_target_space_that_nothing_tells(tmp_path, capsys):
-    run = imported(
-        tmp_path / "run", *write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
-    )
-    assert "parameters, target space 0. " in capsys.readouterr().out
-    assert RunFolder(run).manifest().target_space == 0
-
-
 def parallel_text(folder: Path) -> list[str]:
     """Files of a few words that every vocabulary here has, and the flags that name
     them.
