@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import gc
 import importlib
-import importlib.util
 import io
 import logging
 import os
@@ -22,37 +21,28 @@ import traceback
 import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 from absl import flags as absl_flags
 
 import t2tlite
-from t2tlite.bin.flags import (
-    Flags,
-    flags_of,
-    help_text,
-    parse,
-    read_flags,
-    takes_options,
-)
+from t2tlite import registry
+from t2tlite.bin import flags as flag_values
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
 from t2tlite.quiet import import_tensorflow
-
-F = TypeVar("F", bound=Flags)
 
 SIGPIPE = 13  # its number; Windows has no such signal
 HELP = {"--help", "-h", "-help", "--helpfull", "-?"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Command(Generic[F]):
+class Command:
     """A command, which is called as `main(argv=None)`."""
 
-    flags_class: type[F]
+    flags_class: type[flag_values.Flags]
     doc: str | None  # its docstring: the first part of --help
-    run: Callable[[F], None]  # gets the flag values
+    run: Callable[[typing.Any], None]  # gets the flag values
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Parses the command line and runs the command; a user error becomes one
@@ -90,29 +80,37 @@ class Command(Generic[F]):
         return status
 
     def _run(self, argv: Sequence[str]) -> None:
-        _check_unicode(argv)
+        if any(re.search("[\ud800-\udfff]", word) for word in argv):
+            raise ValueError(
+                f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
+                " LC_ALL=C.UTF-8."
+            )
         if "--version" in argv:
             print(f"t2tlite {t2tlite.__version__}")
             return
         importlib.import_module("t2tlite.hparams")
-        if takes_options(self.flags_class):
+        if flag_values.takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
         if issubclass(self.flags_class, PackageFlags):
             # whose problems have options, which are flags
-            given = read_flags(flags_of(PackageFlags), argv, known_only=True)
+            known = flag_values.flags_of(PackageFlags)
+            given = flag_values.read_flags(known, argv, known_only=True)
             import_user_package(given.get("t2t_usr_dir"))
         if HELP & set(argv):
-            print(help_text(self.doc, self.flags_class))
+            print(flag_values.help_text(self.doc, self.flags_class))
             return
-        flags = parse(self.flags_class, argv)
-        if isinstance(flags, TensorFlowFlags):
-            hides = flags.verbosity in ("warning", "error")
+        values = flag_values.parse(self.flags_class, argv)
+        if getattr(values, "registry_help", False):
+            print(registry.registry_help())
+            return
+        if isinstance(values, TensorFlowFlags):
+            hides = values.verbosity in ("warning", "error")
             os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3" if hides else "0"
-            logging.getLogger("tensorflow").setLevel(flags.verbosity.upper())
-        self.run(flags)
+            logging.getLogger("tensorflow").setLevel(values.verbosity.upper())
+        self.run(values)
 
 
-def command(run: Callable[[F], None]) -> Command[F]:
+def command(run: Callable[[typing.Any], None]) -> Command:
     """Makes a command of the function of a module, whose docstring is its help."""
     flags_class = typing.get_type_hints(run)["flags"]
     return Command(flags_class, sys.modules[run.__module__].__doc__, run)
@@ -130,29 +128,25 @@ def load_tensorflow() -> None:
 def import_user_package(path: str | None) -> None:
     """Imports the package in folder `path`, if one is given.
 
-    Its name is the folder's, with `_` for characters that a Python name cannot have.
     Raises ValueError if there is no such package, another module has its name, or it
     raises an exception.
     """
     if path is None:
         return
-    file = Path(path).expanduser().absolute() / "__init__.py"
-    folder = file.parent
-    name = re.sub(r"\W", "_", folder.name)
-    if getattr(sys.modules.get(name), "__file__", None) == str(file):
+    folder = Path(path).expanduser().absolute()
+    file = folder / "__init__.py"
+    module = sys.modules.get(folder.name)
+    if getattr(module, "__file__", None) == str(file):
         return
-    if not file.is_file() or name in sys.modules:
+    if not file.is_file() or module or "." in folder.name:
         raise ValueError(
             "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
-            f" other module. Received: {path!r}."
+            f" other module, without dots. Received: {path!r}."
         )
-    spec: Any = importlib.util.spec_from_file_location(name, file)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder.parent))
     try:
-        spec.loader.exec_module(module)
+        importlib.import_module(folder.name)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
         place = ""
         for frame in traceback.extract_tb(error.__traceback__):
             if Path(frame.filename).is_relative_to(folder):
@@ -163,17 +157,6 @@ def import_user_package(path: str | None) -> None:
         ) from error
     finally:
         sys.path.remove(str(folder.parent))
-
-
-def _check_unicode(argv: Sequence[str]) -> None:
-    """Raises ValueError for an argument that is not UTF-8."""
-    try:
-        "".join(argv).encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
-            " LC_ALL=C.UTF-8."
-        ) from None
 
 
 def _explained(error: Exception) -> str:

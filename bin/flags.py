@@ -18,28 +18,17 @@ its flag files, a later file an earlier one, in a map field by field.
 import dataclasses
 import os
 import textwrap
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from absl import flags as absl_flags
 
-from t2tlite import registry, tensor2tensor_names
-from t2tlite.checked_fields import (
-    CHECKED,
-    CheckedFields,
-    default_of,
-    facts_of,
-    merged_changes,
-    optional_field,
-    parse_value,
-)
+from t2tlite import checked_fields, registry, tensor2tensor_names
+from t2tlite.checked_fields import CheckedFields, default_of, facts_of
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.files.same_file import (
-    STANDARD_OUTPUT_NUMBER,
-    NamedFile,
-    check_not_overwritten,
-)
+from t2tlite.files import same_file, text_files
 
 Flag: TypeAlias = "dataclasses.Field[Any]"
 F = TypeVar("F", bound="Flags")
@@ -51,11 +40,8 @@ HPARAMS_FLAGS: dict[str, type[CheckedFields]] = {
     "decode_hparams": DecodeHParams,
 }
 GENERAL_HELP = {  # of the flags of every command
-    "--flagfile": (
-        "File with a flag on each line, such as RUN/flags.txt. Flags of the command"
-        " line override the file's; --hparams and --decode_hparams override the fields"
-        " that they set."
-    ),
+    "--flagfile": "File with a flag on each line, such as RUN/flags.txt. Flags of the"
+    " command line override the file's, --hparams the fields that it sets.",
     "--version": "Print the version of t2tlite, and exit.",
 }
 
@@ -70,9 +56,9 @@ class Flags(CheckedFields):
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.
         """
+        flags = flags_of(type(self))
         values = vars(self) | getattr(self, PROBLEM_OPTIONS, {})
         values.pop(PROBLEM_OPTIONS, None)
-        flags = flags_of(type(self))
         words = []
         for name, value in values.items():
             is_usual = name in flags and value == default_of(flags[name])
@@ -85,9 +71,9 @@ class Flags(CheckedFields):
         """The values of the fields of a base class."""
         return {name: getattr(self, name) for name in flags_of(base)}
 
-    def files(self, *names: str) -> list[NamedFile]:
+    def files(self, *names: str) -> list[same_file.NamedFile]:
         """Returns the files that flags name; messages call them --name=FILE."""
-        named: list[NamedFile] = []
+        named: list[same_file.NamedFile] = []
         for name in names:
             value = getattr(self, name) or ()
             for file in [value] if isinstance(value, str) else value:
@@ -96,8 +82,8 @@ class Flags(CheckedFields):
 
     def check_standard_output(self, *names: str) -> None:
         """Raises ValueError if standard output is redirected to a file of a flag."""
-        outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
-        check_not_overwritten(outputs, self.files(*names))
+        output = "standard output", same_file.STANDARD_OUTPUT_NUMBER
+        same_file.check_not_overwritten([output], self.files(*names))
 
 
 # what flags a command has
@@ -133,11 +119,10 @@ def problem_flags() -> dict[str, Flag]:
     """
     problems = registry.problem_classes()
     # option -> meaning -> problem -> field
-    options: dict[str, dict[str, dict[str, Flag]]] = {}
+    options: dict[str, Any] = defaultdict(lambda: defaultdict(dict))
     for problem, cls in problems.items():
         for field in registry.option_fields(cls):
-            meanings = options.setdefault(field.name, {})
-            meanings.setdefault(_meaning(cls, field.name), {})[problem] = field
+            options[field.name][_meaning(cls, field.name)][problem] = field
     flags: dict[str, Any] = {}
     for option, meanings in options.items():
         texts = []
@@ -148,8 +133,8 @@ def problem_flags() -> dict[str, Flag]:
                 text = f"{', '.join(sorted(fields))}: {text}"
             texts.append(text)
             kind = facts_of(next(iter(fields.values()))).kind
-        if kind in CHECKED:  # otherwise a command line cannot express it
-            flags[option] = optional_field(kind, "\n".join(texts))
+        if kind in checked_fields.CHECKED:  # a command line cannot express others
+            flags[option] = checked_fields.optional_field(kind, "\n".join(texts))
     return flags
 
 
@@ -171,18 +156,18 @@ def parse(cls: type[F], argv: Sequence[str]) -> F:
     Raises absl.flags.Error for a wrong flag, and ValueError for a wrong value or a
     required flag that is not given.
     """
-    values = read_flags(all_flags_of(cls), argv)
-    fields = {}
+    options = read_flags(all_flags_of(cls), argv)
+    values: dict[str, Any] = {}
     required = {}
     for name, flag in flags_of(cls).items():
-        if name in values:
-            fields[name] = values.pop(name)
+        if name in options:
+            values[name] = options.pop(name)
         if flag.default is dataclasses.MISSING:
-            required[name] = fields.get(name)
+            required[name] = values.get(name)
     require(**required)
     if takes_options(cls):
-        fields[PROBLEM_OPTIONS] = values  # the others
-    return cls(**fields)
+        values[PROBLEM_OPTIONS] = options
+    return cls(**values)
 
 
 def read_flags(
@@ -191,8 +176,8 @@ def read_flags(
     """Returns the values of the flags that are given; others than `known` are errors,
     unless `known_only`.
 
-    Raises absl.flags.Error for an unknown or a contradictory flag, and ValueError for a
-    wrong value or a flag file that cannot be read.
+    Raises absl.flags.Error for an unknown or a contradictory flag, ValueError for a
+    wrong value, and as `read_lines` for a flag file.
     """
     values: dict[str, Any] = {}
     for words in _sources(argv):
@@ -216,7 +201,7 @@ def read_flags(
                 continue
             value = _value(name, facts_of(flag).kind, parser[name].value)
             if name in HPARAMS_FLAGS and name in values:
-                value = merged_changes(values[name], value)
+                value = checked_fields.merged_changes(values[name], value)
             values[name] = value
     return values
 
@@ -237,14 +222,8 @@ def _sources(argv: Sequence[str]) -> list[list[str]]:
 
 def _flags_in(file: str) -> list[str]:
     """Returns the flags in a file. absl reads the files that it names."""
-    try:
-        text = Path(file).expanduser().read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            "--flagfile must be a text file with a flag on each line. Received:"
-            f" {file or 'no name'}: {error}."
-        ) from error
-    lines = map(str.strip, text.split("\n"))
+    path = text_files.check_file(Path(file).expanduser())
+    lines = map(str.strip, text_files.read_lines(path))
     return [line for line in lines if line and not line.startswith(("#", "//"))]
 
 
@@ -262,7 +241,7 @@ def _value(name: str, kind: type, texts: Sequence[str]) -> Any:
         elif kind in (str, tuple):
             values.append(path)
         else:
-            values.append(parse_value(f"--{name}", text, kind))
+            values.append(checked_fields.parse_value(f"--{name}", text, kind))
     if kind is tuple:
         return () if values == [""] else tuple(values)
     if len(set(values)) > 1:
@@ -310,22 +289,17 @@ def require(**values: object) -> None:
 
 def help_text(doc: str | None, cls: type[Flags]) -> str:
     """Returns the command's docstring, then its flags with their defaults."""
-    lines = [(doc or "").strip(), "", "Flags:"]
+    entries = {}
     for name, flag in all_flags_of(cls).items():
         facts = facts_of(flag)
-        title = f"  --[no]{name}" if facts.kind is bool else f"  --{name}"
-        lines.append(_entry(title, _with_default(facts.meaning, default_of(flag))))
-    for title, text in GENERAL_HELP.items():
-        lines.append(_entry(f"  {title}", text))
-    return "\n".join(lines)
-
-
-def _entry(title: str, text: str) -> str:
-    """A title and the indented text below it, each of whose lines is wrapped."""
-    lines = [title]
-    for part in text.split("\n"):
-        wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
-        lines += [f"      {line}" for line in wrapped]
+        title = f"--[no]{name}" if facts.kind is bool else f"--{name}"
+        entries[title] = _with_default(facts.meaning, default_of(flag))
+    lines = [(doc or "").strip(), "", "Flags:"]
+    for title, text in (entries | GENERAL_HELP).items():
+        lines.append(f"  {title}")
+        for part in text.split("\n"):
+            wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
+            lines += [f"      {line}" for line in wrapped]
     return "\n".join(lines)
 
 

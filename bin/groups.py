@@ -2,30 +2,22 @@
 values name: a run, data, a pipeline.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from t2tlite import registry
+from t2tlite import checked_fields, registry
 from t2tlite.bin.flags import Flags, require
-from t2tlite.checked_fields import (
-    checked_field,
-    facts_of,
-    merged_changes,
-    optional_field,
-)
+from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.config import DecodeHParams
 from t2tlite.data.beam_pipeline import Pipeline
+from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.engine import TENSORFLOW
-
-if TYPE_CHECKING:
-    from t2tlite.data.dataset import Dataset
-    from t2tlite.programs.runs.training import DataToMake
-    from t2tlite.run_folder import RunFolder
+from t2tlite.programs.export.ctranslate2_engine import QUANTIZATIONS
+from t2tlite.programs.runs.training import DataToMake, open_data
+from t2tlite.run_folder import RunFolder
 
 DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
@@ -35,7 +27,8 @@ def _decode_help() -> str:
     """Returns the help text of --decode_hparams, which explains each field."""
     lines = ["How to decode: field=value,... Parsers have other defaults."]
     for field in dataclasses.fields(DecodeHParams):
-        lines.append(f"{field.name}={field.default}: {facts_of(field).meaning}")
+        meaning = checked_fields.facts_of(field).meaning
+        lines.append(f"{field.name}={field.default}: {meaning}")
     return "\n".join(lines)
 
 
@@ -85,12 +78,11 @@ class RunFlags(ProblemFlags):
         str, "Name of the hparam set (--registry_help)."
     )
     model: str | None = optional_field(
-        str, "Name of the model, by default the hparam set's: transformer."
+        str, "Name of the model, by default the hparam set's."
     )
     output_dir: str | None = optional_field(
         str,
-        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
-        " and --hparams_set.",
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET.",
     )
 
 
@@ -113,7 +105,7 @@ class CheckpointFlags(Flags):
     checkpoint_path: str | None = optional_field(
         str,
         "Checkpoint of the run: newest (the default), best (on dev), averaged, or a"
-        " step; or the path of a checkpoint, DIR/model.ckpt-N or ./NAME.",
+        " step; or a path, DIR/model.ckpt-N or ./NAME.",
     )
 
 
@@ -125,8 +117,8 @@ class DecodingFlags(CheckpointFlags):
     quantization: str | None = optional_field(
         str,
         "How CTranslate2 stores the weights: float32 (the default); int8, which is"
-        " smaller and faster and changes some translations; float16, bfloat16, int16,"
-        " int8_float32, int8_float16, int8_bfloat16.",
+        " smaller and faster and changes some translations; or float16.",
+        choices=QUANTIZATIONS,
     )
 
 
@@ -137,8 +129,7 @@ class EngineFlags(DecodingFlags):
     engine: str = checked_field(
         TENSORFLOW,
         "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs and needs"
-        " pip install 't2tlite[ctranslate2]'. In float32 nearly all translations are"
-        " the same. The model is converted once, into RUN/ctranslate2.",
+        " pip install 't2tlite[ctranslate2]'.",
     )
 
 
@@ -148,8 +139,7 @@ class DataFlags(ProblemFlags):
 
     data_dir: str | None = optional_field(
         str,
-        "Folder of t2t-datagen's data, with a folder for each problem; by default data,"
-        " or where a run's data was during training.",
+        "Folder of t2t-datagen's data; by default data, or where a run's data was.",
     )
 
 
@@ -182,9 +172,9 @@ class BeamFlags(Flags):
 
     beam_runner: str | None = optional_field(
         str,
-        "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner,"
-        " DaskRunner, FlinkRunner, ... They must see the folders under the same paths."
-        " Needs pip install 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
+        "Runner of Apache Beam whose workers do the work: DirectRunner, DaskRunner,"
+        " FlinkRunner, ... They must see the folders under the same paths. Needs pip"
+        " install 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
     )
     beam_options: str = checked_field(
         "", "Options of Apache Beam, in quotes, such as '--direct_num_workers=8'"
@@ -195,8 +185,6 @@ def run_folder(flags: RunFlags) -> RunFolder:
     """Returns the run that --output_dir names, or --problem and --hparams_set. Raises
     ValueError without either.
     """
-    from t2tlite.run_folder import RunFolder
-
     if flags.model:
         registry.check_model(flags.model)
     path = flags.output_dir
@@ -225,7 +213,7 @@ def hparam_changes(flags: TrainingFlags) -> str:
     for name in ("model", "global_batch_tokens"):
         value = getattr(flags, name, None)
         if value is not None:
-            changes = merged_changes(changes, f"{name}={value}")
+            changes = checked_fields.merged_changes(changes, f"{name}={value}")
     return changes
 
 
@@ -238,8 +226,6 @@ def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> Data
     """Returns the data that the flags describe. Raises ValueError if no problem is
     named, or the problem or one of its options is unknown.
     """
-    from t2tlite.programs.runs.training import DataToMake
-
     require(problem=flags.problem)
     problem = registry.get_problem(flags.problem or "", **flags.options)
     folder = data_folder(flags)
@@ -253,8 +239,6 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
     with the command that makes the data if there is none, and ValueError for an unknown
     problem, or if none of several is named.
     """
-    from t2tlite.programs.runs.training import open_data
-
     if flags.generate_data:
         return data_to_make(flags)
     if flags.options:
@@ -272,12 +256,13 @@ def _datagen_command(flags: MakeDataFlags) -> str:
     """
     name = flags.problem or "PROBLEM"
     problem = registry.problem_classes().get(name.removesuffix("_rev"))
-    given = {"problem": name, "data_dir": str(data_folder(flags))}
-    given |= dict.fromkeys(getattr(problem, "needed_flags", ()), "PATH")
-    for flag in ("tmp_dir", "t2t_usr_dir"):
-        if value := getattr(flags, flag):
-            given[flag] = value
-    words = [f"--{flag}={value}" for flag, value in given.items()]
+    values = {"problem": name, "data_dir": str(data_folder(flags))}
+    values |= dict.fromkeys(getattr(problem, "needed_flags", ()), "PATH")
+    if flags.tmp_dir:
+        values["tmp_dir"] = flags.tmp_dir
+    if flags.t2t_usr_dir:
+        values["t2t_usr_dir"] = flags.t2t_usr_dir
+    words = [f"--{flag}={value}" for flag, value in values.items()]
     return shlex.join(["t2t-datagen", *words])
 
 

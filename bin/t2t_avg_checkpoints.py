@@ -26,6 +26,8 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field
 from t2tlite.console import counted
+from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
+from t2tlite.programs.runs.load import run_dataset
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
@@ -36,25 +38,17 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
 
     n: int | None = optional_field(
         int,
-        "Average this many newest checkpoints at most; by default 5, or all steps"
-        " given.",
+        "Number of the newest checkpoints at most; by default 5, or all steps given.",
         low=1,
     )
-    from_step: int | None = optional_field(
-        int, "Average only checkpoints of this step and later ones."
-    )
-    to_step: int | None = optional_field(
-        int, "Average only checkpoints of this step and earlier ones."
-    )
+    from_step: int | None = optional_field(int, "Only this step and later ones.")
+    to_step: int | None = optional_field(int, "Only this step and earlier ones.")
 
 
 @command
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
-    from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
-    from t2tlite.programs.runs.load import run_dataset
-
-    folder = groups.existing_run(flags)
+    folder = groups.run_folder(flags)
     folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
     count = AVERAGED if flags.n is None and not of_steps else flags.n

@@ -61,6 +61,7 @@ from t2tlite.checked_fields import (
 )
 from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
+from t2tlite.metrics.bleu import compound_split_bleu
 from t2tlite.metrics.corpus_metrics import (
     Difference,
     MetricOptions,
@@ -76,8 +77,7 @@ class BleuFlags(MetricOptions, PackageFlags):
     translation: str = required_field(str, "File of translations, one per line.")
     reference: tuple[str, ...] = required_field(
         tuple,
-        "File of reference translations, one per line; can be given several times, for"
-        " several references of each sentence.",
+        "File of reference translations, one per line; can be given several times.",
     )
     metrics: tuple[str, ...] = checked_field(
         ("bleu",),
@@ -104,8 +104,6 @@ class BleuFlags(MetricOptions, PackageFlags):
 @command
 def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics import bleu
-
     flags.check_standard_output("translation", "compare", "reference")
     texts = {}
     for path in (flags.translation, flags.compare, *flags.reference):
@@ -119,21 +117,16 @@ def main(flags: BleuFlags) -> None:
     translations = texts[flags.translation]
     references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
     if flags.compare:
+        systems = texts[flags.compare], translations
         differences = paired_bootstrap(
-            texts[flags.compare],
-            translations,
-            references,
-            flags.metrics,
-            flags,
-            flags.seed,
-            more,
+            *systems, references, flags.metrics, flags, flags.seed, more
         )
         print(_comparison(flags.compare, flags.translation, differences))
     else:
         shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
     if flags.compound_split:
-        print(bleu.compound_split_bleu(translations, references, *more))
+        print(compound_split_bleu(translations, references, *more))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
@@ -143,15 +136,11 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
     signatures = []
     for score in differences:
         verdict = "significant" if score.is_significant else "not significant"
-        row = [
-            score.metric,
-            _with_interval(score.baseline, score.baseline_interval),
-            _with_interval(score.system, score.system_interval),
-            f"{score.system - score.baseline:+.2f}",
-            f"{score.p:.4f}",
-            verdict,
-        ]
-        rows.append(row)
+        baseline = _with_interval(score.baseline, score.baseline_interval)
+        system = _with_interval(score.system, score.system_interval)
+        difference = f"{score.system - score.baseline:+.2f}"
+        p = f"{score.p:.4f}"
+        rows.append([score.metric, baseline, system, difference, p, verdict])
         signatures.append(f"{score.metric}|{score.signature}")
     table = markdown_table(columns, rows, labels=1)
     note = (

@@ -39,7 +39,6 @@ complete data is kept. Next: t2t-trainer --problem=PROBLEM
 
 import dataclasses
 
-from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.programs.runs.training import make_data
@@ -53,11 +52,8 @@ class DatagenFlags(groups.RegistryFlags, groups.BeamFlags, groups.MakeDataFlags)
 @command
 def main(flags: DatagenFlags) -> None:
     """Makes the data and prints a summary."""
-    if flags.registry_help:
-        print(registry.registry_help())
-    else:
-        pipeline = groups.beam_pipeline(flags)
-        print(make_data(groups.data_to_make(flags, pipeline)))
+    pipeline = groups.beam_pipeline(flags)
+    print(make_data(groups.data_to_make(flags, pipeline)))
 
 
 if __name__ == "__main__":

@@ -71,13 +71,10 @@ scores trees as EVALB does. The repairs that made trees of the decoded sequences
 counted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
@@ -85,38 +82,32 @@ from t2tlite.bin.flags import flags_of, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
-from t2tlite.files.atomic_file import check_writable, replaceable
+from t2tlite.files import atomic_file, same_file, text_files
 from t2tlite.files.compression import STANDARD_INPUT
-from t2tlite.files.same_file import (
-    STANDARD_INPUT_NUMBER,
-    STANDARD_OUTPUT_NUMBER,
-    check_not_overwritten,
-)
-from t2tlite.files.text_files import check_file, check_line_counts, read_lines
 from t2tlite.machine import decoding_threads
 from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
+from t2tlite.programs.bulk import decode_file, decode_split, jobs, part
+from t2tlite.programs.runs import load, translator
+from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import open_task
 
-if TYPE_CHECKING:
-    from t2tlite.programs.bulk.jobs import DecodeJob
-    from t2tlite.run_folder import RunFolder
-
-FILE, SPLIT = "decode_from_file", "split"
+FILE = "decode_from_file"
+SPLIT = "split"
 LINES = (FILE, "decode_interactive")
 PAIRS = "score_file"
 INPUTS = (FILE, SPLIT, "decode_interactive", PAIRS)
-GO_WITH = {  # a flag, or one value of it -> the inputs that it goes with
-    "output_format": (*LINES, PAIRS),
-    "output_format=nbest": LINES,
-    "decode_to_file=-": (*LINES, PAIRS),
-    "alignments": LINES,
-    "prefixes": LINES,
-    "raw_text": LINES,
-    "beam_runner": (FILE,),
-    "metrics": (SPLIT,),
-    "reference": (SPLIT,),
-    **dict.fromkeys(flags_of(MetricOptions), (SPLIT,)),
-}
+# a flag, or one value of it, and the flags of which it needs one
+GOES_WITH = (
+    ("output_format", (*LINES, PAIRS)),
+    ("output_format=nbest", LINES),
+    ("decode_to_file=-", (*LINES, PAIRS)),
+    ("alignments", LINES),
+    ("alignments", ("output_format=jsonl",)),
+    ("prefixes", LINES),
+    ("raw_text", LINES),
+    ("beam_runner", (FILE,)),
+    *((name, (SPLIT,)) for name in ("metrics", "reference", *flags_of(MetricOptions))),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,8 +131,7 @@ class DecoderFlags(
     )
     decode_to_file: str | None = optional_field(
         str,
-        "File for the translations (also .gz, .xz, .bz2); by default, or -, standard"
-        " output.",
+        "File for the translations (also .gz, .xz, .bz2); - or none: standard output.",
     )
     split: str | None = optional_field(
         str, "Decode and score this split of the run's data: dev or test."
@@ -155,20 +145,15 @@ class DecoderFlags(
     )
     output_format: str | None = optional_field(
         str,
-        "text, the best translation of each line (the default); nbest, the return_beams"
-        " best with scores (the default if return_beams is above 1); jsonl, an object"
-        " for each line.",
+        "text (the default), nbest (the default if return_beams is above 1) or jsonl.",
         choices=("text", "nbest", "jsonl"),
     )
     alignments: bool = checked_field(False, "Add word alignments to jsonl.")
     prefixes: bool = checked_field(
-        False,
-        "Read lines source TAB prefix; the translation begins with the prefix.",
+        False, "Read lines source TAB prefix, with which the translation begins."
     )
     raw_text: bool = checked_field(
-        False,
-        "Of a parser: separate punctuation from words first, as the Penn Treebank"
-        " does.",
+        False, "Of a parser: separate punctuation from words, as the Penn Treebank."
     )
     metrics: tuple[str, ...] = checked_field(
         (),
@@ -192,17 +177,14 @@ class DecoderFlags(
                 f"One of --{', --'.join(INPUTS)} must be given. Received:"
                 f" {' and '.join(inputs) or 'none'}."
             )
-        for name in given:
-            suitable = GO_WITH.get(name, INPUTS)
-            if inputs[0] not in suitable:
+        for name, needed in GOES_WITH:
+            if name in given and not set(needed) & set(given):
                 raise ValueError(
-                    f"--{name} goes with --{' or --'.join(suitable)}. Received:"
+                    f"--{name} goes with --{' or --'.join(needed)}. Received:"
                     f" --{inputs[0]}."
                 )
         if self.raw_text and self.prefixes:
             raise ValueError("--raw_text does not go with --prefixes. Leave one out.")
-        if self.alignments and self.output_format != "jsonl":
-            raise ValueError("--alignments goes with --output_format=jsonl.")
         if self.beam_runner:
             require(decode_to_file=self.target)
 
@@ -218,17 +200,19 @@ class DecoderFlags(
         first = groups.run_folder(self)
         if first.path.exists():
             return [first]
-        return [type(first)(name.strip()) for name in str(first).split(",")]
+        return [RunFolder(name.strip()) for name in str(first).split(",")]
 
     def scoring(self, sentences: int) -> Scoring:
         """Returns how a split of so many sentences is scored. Raises ValueError if a
         reference has another number of lines.
         """
-        references = [tuple(read_lines(file)) for file in self.reference]
+        references = []
         counts = {f"the split {self.split}": sentences}
-        for file, lines in zip(self.reference, references, strict=True):
+        for file in self.reference:
+            lines = tuple(text_files.read_lines(file))
+            references.append(lines)
             counts[file] = len(lines)
-        check_line_counts(
+        text_files.check_line_counts(
             counts, "A reference has a line for each sentence of the split."
         )
         options = MetricOptions(**self.values_of(MetricOptions))
@@ -242,10 +226,6 @@ def main(flags: DecoderFlags) -> None:
     All that can be wrong is checked before TensorFlow is loaded: flags, the run, the
     input, the checkpoint, and whether the output can be written.
     """
-    from t2tlite.programs.bulk import decode_file, decode_split, jobs
-    from t2tlite.programs.runs import load
-    from t2tlite.programs.runs.translator import decode_options
-
     folders = flags.run_folders()
     folder = folders[0]
     folder.hparams()  # raises if there is no run
@@ -257,9 +237,8 @@ def main(flags: DecoderFlags) -> None:
             raise ValueError("--beam_runner decodes with one run, not with several.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
-    options = decode_options(manifest, flags.decode_hparams)
-    features = {PREFIXES: flags.prefixes, ALIGNMENTS: flags.alignments}
-    used = [name for name, is_used in features.items() if is_used]
+    options = translator.decode_options(manifest, flags.decode_hparams)
+    used = [name for name in (PREFIXES, ALIGNMENTS) if getattr(flags, name)]
     load.check_engine_options(flags.engine, options, *used)
     _check_files(flags, folders)
     scoring = OF_TASK
@@ -294,20 +273,19 @@ def main(flags: DecoderFlags) -> None:
         _decode_lines(flags, job)
 
 
-def _decode_lines(flags: DecoderFlags, job: DecodeJob) -> None:
+def _decode_lines(flags: DecoderFlags, job: jobs.DecodeJob) -> None:
     """Decodes or scores a file or a stream. In a pipe, no summary is printed."""
-    from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
-
     source = Path(flags.decode_from_file or flags.score_file or STANDARD_INPUT)
     is_typed = source == STANDARD_INPUT and sys.stdin.isatty()
     if is_typed:
         say("Type sentences; Ctrl-D ends.")
     target = flags.target
-    path = replaceable(target) if target else None
-    if path is None:
-        summary = decode_stream(job, source, target, flags.decode_interactive)
+    path = atomic_file.replaceable(target) if target else None
+    if path:
+        summary = decode_file.decode_file(job, source, path)
     else:
-        summary = decode_file(job, source, path)
+        interactive = flags.decode_interactive
+        summary = decode_file.decode_stream(job, source, target, interactive)
     is_piped = source == STANDARD_INPUT and not is_typed
     if not is_piped and (target or sys.stdout.isatty()):
         say(summary)
@@ -318,25 +296,22 @@ def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     they can be read and written, and that the output is neither an input nor a file of
     a run.
     """
-    from t2tlite.programs.bulk.part import part_file
-    from t2tlite.programs.runs.load import run_files
-
     source = flags.decode_from_file or flags.score_file
-    if source and check_file(source).is_file():
-        next(read_lines(source), None)  # finds archives and other encodings
+    if source and text_files.check_file(source).is_file():
+        next(text_files.read_lines(source), None)  # finds archives and other encodings
     inputs = flags.files("decode_from_file", "score_file", "reference")
-    inputs.append(("standard input", STANDARD_INPUT_NUMBER))
-    inputs += run_files(folders, flags.checkpoint_path)
+    inputs.append(("standard input", same_file.STANDARD_INPUT_NUMBER))
+    inputs += load.run_files(folders, flags.checkpoint_path)
     target = flags.target
     outputs = flags.files("decode_to_file")
     if target is None:
-        outputs = [("standard output", STANDARD_OUTPUT_NUMBER)]
-    elif replaced := replaceable(target):
-        part = part_file(replaced)
-        outputs.append((f"{part} (of --decode_to_file={target})", part))
-    check_not_overwritten(outputs, inputs)
+        outputs = [("standard output", same_file.STANDARD_OUTPUT_NUMBER)]
+    elif replaced := atomic_file.replaceable(target):
+        unfinished = part.part_file(replaced)
+        outputs.append((f"{unfinished} (of --decode_to_file={target})", unfinished))
+    same_file.check_not_overwritten(outputs, inputs)
     if target:
-        check_writable(target)
+        atomic_file.check_writable(target)
 
 
 if __name__ == "__main__":

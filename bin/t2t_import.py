@@ -25,13 +25,11 @@ docs/from-tensor2tensor.md has the details.
 """
 
 import dataclasses
-from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field, required_field
-from t2tlite.console import say
-from t2tlite.programs.tensor2tensor.t2t_files import T2TFiles
+from t2tlite.programs.tensor2tensor.import_run import T2TFiles, import_run
 from t2tlite.run_folder import RunFolder
 
 
@@ -57,34 +55,14 @@ class ImportFlags(groups.TensorFlowFlags, groups.ProblemFlags):
 
 @command
 def main(flags: ImportFlags) -> None:
-    """Imports the checkpoints, and reports what was imported and what differs in
-    training.
-    """
-    hparams_file = Path(flags.t2t_hparams) if flags.t2t_hparams else None
-    files = T2TFiles(
-        Path(flags.t2t_checkpoint),
-        [Path(file) for file in flags.t2t_vocab],
-        hparams_file=hparams_file,
-        target_space=flags.target_space_id,
-        problem=flags.problem,
+    """Imports the checkpoints, and prints what was imported."""
+    files = T2TFiles.find(
+        flags.t2t_checkpoint, flags.t2t_vocab, flags.t2t_hparams, flags.problem
     )
-    files.check()
     load_tensorflow()
-    from t2tlite.programs.tensor2tensor.import_run import import_run
-
     folder = RunFolder(flags.output_dir)
-    command = ["t2t-import", *flags.words(defaults=True)]
-    imported = import_run(files, folder, command)
-    for note in imported.notes:
-        say(f"Note: {note}")
-    names = ", ".join(Path(path).name for path in imported.checkpoints)
-    space = ""
-    if imported.target_space is not None:
-        space = f", target space {imported.target_space}"
-    print(
-        f"Imported {names}: {imported.parameters:,} parameters{space}. The optimizer's"
-        f" state is not imported. The run is in {folder}."
-    )
+    words = ["t2t-import", *flags.words(defaults=True)]
+    print(import_run(files, folder, words, flags.target_space_id))
 
 
 if __name__ == "__main__":

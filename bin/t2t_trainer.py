@@ -58,13 +58,12 @@ class TrainerFlags(
         int,
         "Tokens per optimizer step on all GPUs together, padding counted, of the longer"
         " side: 25000 is the paper's. Any number of GPUs then trains on the same"
-        " batches. Sets the hparam of this name.",
+        " batches.",
     )
     worker_cpu: int = checked_field(
         1,
-        "Replicas on the CPU, each with its share of the cores: faster for small"
-        " models. The batch grows with their number unless --global_batch_tokens is"
-        " given.",
+        "Replicas on the CPU, which share its cores: faster for small models. The batch"
+        " grows with their number unless --global_batch_tokens is given.",
         low=1,
     )
     eval_bleu: bool = checked_field(
@@ -80,18 +79,14 @@ class TrainerFlags(
     )
     warm_start_from: str | None = optional_field(
         str,
-        "Run folder or checkpoint whose weights a new run starts from. Without"
-        " --hparams_set it also uses its hparams, with the learning rate lowered to"
-        " where that run stopped.",
+        "Run folder or checkpoint whose weights a new run starts from, without"
+        " --hparams_set also its hparams, with the learning rate where it stopped.",
     )
 
 
 @command
 def main(flags: TrainerFlags) -> None:
     """Trains a run; makes the data first with --generate_data."""
-    if flags.registry_help:
-        print(registry.registry_help())
-        return
     if not flags.output_dir:
         require(problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)

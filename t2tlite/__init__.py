@@ -181,8 +181,8 @@ def load(
         engine: what computes, tensorflow or ctranslate2 (pip install
             't2tlite[ctranslate2]'), which is faster on CPUs; the model is converted
             once, into the run folder.
-        quantization: how CTranslate2 stores the weights: float32 (the default), int8,
-            ...
+        quantization: how CTranslate2 stores the weights: float32 (the default), int8
+            or float16.
         threads: how many batches of a list of sentences are decoded at a time on a CPU.
             They divide its cores, so one for each core is fastest, as in t2t-decoder.
             TensorFlow divides them only if it has not computed before.

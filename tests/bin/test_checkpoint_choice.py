@@ -9,9 +9,8 @@ from tiny_run import small
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint
-from t2tlite.programs.runs.checkpoint_choice import after_training, notes_on_checkpoint
+from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import DevEvaluation
 
 EVERY_2 = "--local_eval_frequency=2"
 
@@ -48,28 +47,6 @@ def test_last_lines_name_the_newest_and_the_best_checkpoint(
     )
 
 
-BEST_BY_BLEU = "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13,"
-
-
-@pytest.mark.parametrize(
-    ("step", "metrics", "expected"),
-    [
-        (120, {}, ["Its newest checkpoint, of step 120, is also the best by dev"]),
-        (80, {"bleu": 30.126, "chrf2": 50.0}, ["Newest ", BEST_BY_BLEU]),
-    ],
-)
-def test_the_newest_and_the_best_are_named(tiny_run_copy, step, metrics, expected):
-    run = RunFolder(tiny_run_copy)
-    run.write_best(DevEvaluation(step, {"loss": 2.0, **metrics}))
-    for line, start in zip(after_training(run), expected, strict=True):
-        assert line.startswith(start)
-
-
-def test_without_evaluations_nothing_is_said(tiny_run_copy):
-    shutil.rmtree(tiny_run_copy / "best")
-    assert after_training(RunFolder(tiny_run_copy)) == []
-
-
 def choose_best(tiny_run_copy, step):
     """Makes the run's checkpoint of that step its best."""
     run = RunFolder(tiny_run_copy)
@@ -90,18 +67,6 @@ def test_the_newest_is_used_and_the_best_named(tiny_run_copy, decode, capsys):
         " --checkpoint_path=best."
     )
     assert said.err.splitlines()[0] == remark
-
-
-def test_checkpoint_notes(tiny_run_copy):
-    run = choose_best(tiny_run_copy, 80)
-    assert notes_on_checkpoint(run, f"{tiny_run_copy}/best/model.ckpt-80") == [
-        f"Using checkpoint {tiny_run_copy}/best/model.ckpt-80."
-    ]
-    assert notes_on_checkpoint(run, f"{tiny_run_copy}/model.ckpt-40") == [
-        f"Using checkpoint {tiny_run_copy}/model.ckpt-40."
-    ]
-    choose_best(tiny_run_copy, 120)
-    assert notes_on_checkpoint(run, f"{tiny_run_copy}/model.ckpt-120") == []
 
 
 def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, decode, capsys):

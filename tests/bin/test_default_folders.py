@@ -5,8 +5,7 @@ runs/PROBLEM-HPARAMS_SET.
 import shlex
 
 import pytest
-from run_command import refusal, said
-from tiny_run import SMALL
+from run_command import refusal
 
 from t2tlite.bin import (
     t2t_attention,
@@ -41,31 +40,6 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
         " first; an interrupted run resumes.\n"
     )
     assert not list(empty.iterdir())
-
-
-@pytest.mark.slow
-def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
-    (empty / "data").symlink_to(tiny_run.data)
-    package = f"--t2t_usr_dir={tiny_run.package}"
-    flags = package, f"--hparams={SMALL}", "--train_steps=1"
-    out, err = said(capsys, t2t_trainer, *NAMES, *flags)
-    device, where, *_ = err.splitlines()
-    assert device.startswith("Training on ")
-    assert where == f"The run is in {RUN}."
-    assert f"{where}\n" in out
-    assert (empty / RUN / "model.ckpt-1.index").exists()
-    recorded = (empty / RUN / "flags.txt").read_text().splitlines()
-    assert {"# t2t-trainer", *NAMES} <= set(recorded)
-    greedy = "--split=test", "--decode_hparams=beam_size=1"
-    shown = said(capsys, t2t_decoder, *NAMES, *greedy).out
-    assert shown.endswith(decoded("model.ckpt-1", "test.1.beam_size=1"))
-
-
-def decoded(checkpoint, name):
-    """The last line of t2t-decoder."""
-    written = f"{RUN}/decodes/{name}"
-    where = f"translations {written}.txt, references {written}.ref\n"
-    return f"Run {RUN}, checkpoint {RUN}/{checkpoint}, {where}"
 
 
 @pytest.mark.parametrize(

@@ -36,26 +36,6 @@ def test_the_training_loops_flags(capsys):
     assert f"  --keep_checkpoint_max\n      {keep}\n" in capsys.readouterr().out
 
 
-def test_options_of_our_problems():
-    """Those that a command has always had, each with a help text that its problem's
-    field holds.
-    """
-    import t2tlite.problems  # noqa: F401
-
-    facts = {name: facts_of(flag) for name, flag in problem_flags().items()}
-    for name in "vocab_file max_length train_source linearisation fragments".split():
-        assert facts[name].meaning
-    assert {flag.default for flag in problem_flags().values()} == {None}
-    kinds = {"vocab_size": int, "vocab_file": tuple, "max_length_ratio": float}
-    assert {name: facts[name].kind for name in kinds} == kinds
-    assert "(default: nfc)" in facts["normalization"].meaning
-    iwslt, multi30k = facts["text"].meaning.split("\n")
-    assert iwslt.startswith("iwslt14_deen: ")
-    assert iwslt.endswith("(default: lc.tok)")
-    assert multi30k.startswith("multi30k_ende, multi30k_enfr: ")
-    assert multi30k.endswith("(default: raw)")
-
-
 def test_options_of_other_problems(monkeypatch):
     """A field without a help text, of several problems, with another default, of no
     simple type; wrong values.

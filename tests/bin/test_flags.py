@@ -144,13 +144,18 @@ def test_several_flag_files(tmp_path):
     assert flags == Toy(problem="ä b", hparams="a=1", options={"vocab_size": 3})
 
 
-@pytest.mark.parametrize("name", ["absent", "binary", ".", ""])
-def test_a_flag_file_that_cannot_be_read(tmp_path, capsys, name):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent", "A text file is required. Received: HERE/absent, which does not"),
+        ("binary", "Text must be UTF-8. Received: HERE/binary, which is UTF-16"),
+        ("", "A text file is required. Received: HERE, which is a folder."),
+    ],
+)
+def test_a_flag_file_that_cannot_be_read(tmp_path, capsys, name, message):
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    file = tmp_path / name if name else ""
-    message = refused(capsys, f"--flagfile={file}")
-    expected = "--flagfile must be a text file with a flag on each line. Received: "
-    assert message.startswith(expected)
+    shown = refused(capsys, f"--flagfile={tmp_path / name}")
+    assert shown.startswith(message.replace("HERE", str(tmp_path)))
 
 
 # required flags, and what is recorded

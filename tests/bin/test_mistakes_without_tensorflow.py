@@ -41,6 +41,8 @@ def test_mistakes(tiny_run, tmp_path):
             [*names, data, f"--warm_start_from={tmp_path}/absent"],
             "There is no checkpoint at",
         ),
+        ("t2t_datagen", ["--problem=paralel_text"], "Did you mean 'parallel_text'"),
+        ("t2t_datagen", ["--problem=parallel_text"], "needs files to train on and fil"),
         ("t2t_decoder", [absent, file], "The run must be a folder"),
         ("t2t_decoder", [run, "--split=tets"], "must be dev or test"),
         ("t2t_decoder", [run, "--decode_from_file=absent"], "absent, which does not"),

@@ -2,7 +2,6 @@
 with it.
 """
 
-import math
 import re
 import shutil
 from pathlib import Path
@@ -120,24 +119,6 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
         " Averaging helps once the dev loss hardly falls; before, use"
         " --checkpoint_path=newest or best."
     )
-
-
-@pytest.mark.parametrize(
-    ("losses", "expected"),
-    [
-        ((2.0, 1.5, 1.4), "By dev loss, no checkpoint is better than the average"),
-        ((2.0, 1.5, 1.5), "By dev loss, no checkpoint is better than the average"),
-        ((2.0, 1.5, 1.7), "The average is worse than the best (step 4). "),
-        ((2.0, 1.5, 2.1), "The average is worse than the newest (step 9) and the best (step 4). "),
-        ((2.0, 1.5, math.nan), "The average is worse than the newest (step 9) and"),
-    ],
-)  # fmt: skip
-def test_verdict(losses, expected):
-    names = "the newest (step 9)", "the best (step 4)", average.AVERAGE
-    of_dev = dict(zip(names, losses, strict=True))
-    shown, verdict = average.comparison(of_dev)
-    assert shown.startswith("Loss on dev: the newest (step 9) 2.0000, the best (step 4")
-    assert verdict.startswith(expected)
 
 
 def test_data_that_is_not_there(tiny_run, tiny_run_copy, tmp_path, capsys):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from corpora import datagen_flags, write_corpora
-from run_command import refusal, said
+from run_command import said
 from tiny_run import last_of_each
 from tiny_task import contents
 
@@ -126,23 +126,3 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     assert not list(new.glob("*"))
     t2t_datagen.main([*corpus, f"--data_dir={data_dir}"])
     assert contents(data_dir) == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--problem=parallel_text"],
-            "needs files to train on and files to evaluate on.",
-        ),
-        (["--problem=paralel_text", "--data_dir=x"], "Did you mean 'parallel_text'"),
-        (
-            ["--problem=parallel_text", "--train_size=3"],
-            "A problem has no field 'train_size'",
-        ),
-    ],
-)
-def test_mistakes(arguments, message, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert message in refusal(capsys, t2t_datagen, *arguments)
-    assert not list(tmp_path.iterdir())

@@ -4,8 +4,6 @@ import bz2
 import gzip
 import lzma
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -147,14 +145,3 @@ def test_scores_equal_the_logits(decode, model, tmp_path):
     ]
     np.testing.assert_allclose(shown, expected, atol=2e-5)
     assert shown[0][0] > -1 > shown[1][0]  # the right translation, and a wrong one
-
-
-@pytest.mark.slow
-def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
-    source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    program = [sys.executable, "-m", "t2tlite.bin.t2t_decoder"]
-    flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]
-    done = subprocess.run([*program, *flags], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "katze rot hund sieht\n"), done.stderr
-    for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
-        assert noise not in done.stderr

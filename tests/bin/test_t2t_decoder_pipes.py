@@ -92,26 +92,6 @@ def test_each_line_is_answered_before_the_next_is_sent(
     assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
 
 
-def test_scores(tiny_run, load, standard_input, capfd):
-    pairs = {"red cat sees dog": "katze rot hund sieht", "horse bites bird": "vogel"}
-    lines = [f"{source}\t{target}".encode() for source, target in pairs.items()]
-    assert stream(tiny_run.run, standard_input, lines, "--score_file=-") == 0
-    out, err = capfd.readouterr()
-    expected = load(tiny_run.run, None).score(list(pairs), list(pairs.values()))
-    log_probs = [float(line.split("\t")[0]) for line in out.splitlines()]
-    assert log_probs == pytest.approx(expected, abs=1e-5)
-    assert err == ""
-
-
-def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
-    target = tmp_path / "out.txt"
-    flags = "--decode_from_file=-", f"--decode_to_file={target}"
-    lines = [line.encode() for line in SENTENCES]
-    assert stream(tiny_run.run, standard_input, lines, *flags) == 0
-    assert target.read_text().splitlines() == TRANSLATIONS
-    assert capfd.readouterr().out == ""
-
-
 LONG = b"cat " * 2100
 FAULTS = {
     "at most 2,048 tokens. Received: standard input, line 2 with 2,": LONG,
@@ -170,14 +150,6 @@ def test_a_bad_pair_of_a_pipe_has_no_score(
     assert output.err.count("\n") == 1
 
 
-def test_control_characters_of_a_pipe_are_characters(tiny_run, standard_input, capfd):
-    lines = [b"red cat", b"a \0 b \x1b c \x0c d \r e \x07 f \xc2\x85 g", b"red cat"]
-    assert stream(tiny_run.run, standard_input, lines, "--decode_from_file=-") == 0
-    output = capfd.readouterr()
-    first, _, last, end = output.out.split("\n")
-    assert (first == last != "", end, output.err) == (True, "", "")
-
-
 def decoder(run, flag):
     """t2t-decoder as a process of its own."""
     program = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}"]
@@ -195,14 +167,3 @@ def test_other_program_talks_to_t2t_decoder(tiny_run):
             assert process.stdout.readline() == f"{translation}\n"
         out, err = process.communicate(timeout=120)
         assert (process.returncode, out, err) == (0, "", "")
-
-
-@pytest.mark.slow
-def test_broken_pipe_exits_quietly(tiny_run):
-    with decoder(tiny_run.run, "--decode_from_file=-") as process:
-        process.stdin.write("red cat sees dog\n")
-        assert process.stdout.readline() == "katze rot hund sieht\n"
-        process.stdout.close()
-        process.stdin.write("horse bites bird\n")
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=120) == 141

@@ -5,14 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from run_command import said
 from tensorboard.backend.event_processing.plugin_event_multiplexer import (
     EventMultiplexer,
 )
 from tensorboard.plugins.hparams import metadata
 from tiny_run import checkpoint_names, events, small, tensors
 
-from t2tlite.bin import t2t_decoder
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.train_step import StepResult
@@ -87,21 +85,6 @@ def test_best_checkpoint_has_its_metrics(tiny_run):
     assert best.metrics["perplexity"] == pytest.approx(np.exp(best.metrics["loss"]))
     kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best.step}")
     assert kept.keys() == tensors(tiny_run.run / "model.ckpt-120").keys()
-
-
-@pytest.mark.slow
-def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
-    before = sorted(path.name for path in tiny_run.data.rglob("*"))
-    run = tmp_path / "run"
-    assert small(tiny_run, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
-    assert sorted(path.name for path in tiny_run.data.rglob("*")) == before
-    assert "Trained twenty_words_rev" in capsys.readouterr().out
-    flags = f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"
-    said(capsys, t2t_decoder, *flags)
-    [sources] = (run / "decodes").glob("*.src")
-    assert re.match("(katze|hund|maus|vogel|fisch|pferd) ", sources.read_text())
-    references = sources.with_suffix(".ref").read_text()
-    assert re.match(".*(cat|dog|mouse|bird|fish|horse)", references)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])

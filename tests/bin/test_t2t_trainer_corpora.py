@@ -1,8 +1,6 @@
 """t2t-datagen and t2t-trainer with several training corpora and their weights."""
 
 import dataclasses
-import itertools
-import os
 import re
 
 import numpy as np
@@ -15,7 +13,6 @@ from tiny_task import contents
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.manifest import read_manifest
-from t2tlite.files import atomic_file
 from t2tlite.programs.runs.training import warm_start_hparams
 from t2tlite.run_folder import RunFolder
 
@@ -103,27 +100,6 @@ def test_data_of_other_corpora_is_noticed(
     stderr = refusal(capsys, t2t_datagen, *flags, "--data_dir=data")
     assert f"already holds complete data made from something else: {message}" in stderr
     assert contents(data[0]) == before
-
-
-def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkeypatch):
-    """Of the files vocab.model, unfinished.json, dev, train, train2, manifest.json the
-    fourth is not written.
-    """
-    counter = itertools.count()
-
-    def replace(source, target):
-        if next(counter) == 3:
-            raise KeyboardInterrupt
-        os.rename(source, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(atomic_file.os, "replace", replace)
-        assert t2t_datagen.main([*files, "--data_dir=again"]) == 130  # as of Ctrl-C
-    (kept,) = (tmp_path / "again").glob("*/*.arrow")
-    written = kept.stat().st_mtime_ns
-    assert t2t_datagen.main([*files, "--data_dir=again"]) == 0
-    assert (kept.name, kept.stat().st_mtime_ns) == ("dev-00000.arrow", written)
-    assert contents(tmp_path / "again" / "parallel_text") == contents(data[0])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The command t2t-trainer on data with several dev sets."""
 
-import dataclasses
 import json
 import math
 import re
@@ -9,7 +8,6 @@ import pytest
 from corpora import SMALL, datagen_flags, write_corpora
 from run_command import run_command, said
 from tiny_run import change_manifest, events
-from tiny_task import run_manifest
 
 import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
@@ -57,30 +55,6 @@ def test_each_dev_set_is_scored(tmp_path, eagerly, monkeypatch, capsys):
     numbers = f"{second[0]:.4f} | {math.exp(other['loss']):.3f} | {second[1]:.4f}"
     cells = f"| dev2 (talks.en) | 2 | {numbers} | {second[2]:.2f}"
     assert cells in re.sub(" +", " ", report)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, []),
-        (
-            {"dev_source": ["news.en", "x/talks.en.gz", "z.en"]},
-            ["news.en", "talks.en.gz", "z.en"],
-        ),
-        (
-            {"dev_source": ["a/dev.en", "b/dev.en", "c.en"]},
-            ["a/dev.en", "b/dev.en", "c.en"],
-        ),
-    ],
-)
-def test_dev_sets_are_named_after_their_files(options, expected):
-    splits = dict.fromkeys(["train", "dev10", "dev", "test", "dev2", "developers"])
-    manifest = dataclasses.replace(run_manifest(), splits=splits, options=options)
-    names = ["dev", "dev2", "dev10"]
-    files = [f"{name} ({file})" for name, file in zip(names, expected, strict=False)]
-    assert list(manifest.dev_sets.items()) == list(
-        zip(names, files or names, strict=True)
-    )
 
 
 def long_dev_line(tmp_path, monkeypatch, *lines):

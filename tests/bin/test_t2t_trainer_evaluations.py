@@ -2,7 +2,6 @@
 is repeated if it is not.
 """
 
-import json
 import re
 import signal
 
@@ -15,7 +14,7 @@ from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training import dev_sets, loop
+from t2tlite.training import loop
 from t2tlite.training.signals import STOPPING
 from t2tlite.training.train_step import StepResult
 
@@ -167,42 +166,12 @@ def test_early_stopping_counts_evaluations_not_steps(train, run):
     assert stopped in stderr
 
 
-def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
-    """An evaluation takes an hour, and each step a second: no checkpoint is due one
-    step after the evaluation.
-    """
-    clock = [0.0]
-    step, evaluate = loop.make_train_step(), dev_sets.make_evaluation()
-
-    def passes(seconds, act):
-        def timed(*args):
-            clock[0] += seconds
-            return act(*args)
-
-        return lambda *_: timed
-
-    monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(loop, "make_train_step", passes(1.0, step))
-    monkeypatch.setattr(dev_sets, "make_evaluation", passes(3600.0, evaluate))
-    how = ["--local_eval_frequency=4", "--save_checkpoints_secs=2", "--train_steps=8"]
-    train([2.0, 1.0], *how)
-    assert checkpoint_names(run) == [f"model.ckpt-{step}" for step in (3, 4, 7, 8)]
-
-
 def test_dev_loss_of_nan_is_recorded_and_can_be_read(train, run):
     train([float("nan"), 2.0], EVERY_2, "--train_steps=4")
     first, second = RunFolder(run).evaluations()
     assert (first.step, first.metrics) == (2, {"accuracy": 0.5})
     assert second.metrics["loss"] == 2.0
     assert RunFolder(run).best().step == 4
-
-
-def test_training_json_that_was_deleted_is_written_again(train, run):
-    train([2.0, 1.0], EVERY_2, "--train_steps=2")
-    (run / "training.json").unlink()
-    train([], EVERY_2, "--train_steps=4")
-    assert evaluated(run) == ({2: 2.0, 4: 1.0}, 4)
-    assert json.loads((run / "training.json").read_text())["random_seed"] == 1
 
 
 @pytest.mark.parametrize("loss", [89.0, 240.0, 9e30])
@@ -317,19 +286,6 @@ def test_best_by_loss_is_decoded_once_when_bleu_decides(train, run, monkeypatch)
     stderr = train([1.0], *how, "--train_steps=10", "--eval_bleu").err
     assert "The best so far" not in stderr
     assert evaluated(run)[1] == 8
-
-
-def test_best_by_bleu_is_compared_by_its_loss_without_eval_bleu(
-    train, run, monkeypatch
-):
-    fake_bleu(monkeypatch, 30.0, 20.0)
-    how = [EVERY_2, "--early_stopping_evals=2"]
-    train([2.0, 1.5], *how, "--train_steps=4", "--eval_bleu")
-    stderr = train([2.5, 1.9], *how, "--train_steps=8").err
-    chosen = "The best so far, of step 2, was chosen by dev BLEU. From here on dev loss"
-    assert f"{chosen} decides." in stderr
-    best = RunFolder(run).best()
-    assert (best.step, best.metrics["loss"], best.criterion) == (8, 1.9, "loss")
 
 
 def test_patience_counts_what_was_compared_by_the_same_metric(train, run, monkeypatch):

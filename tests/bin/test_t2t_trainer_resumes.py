@@ -92,12 +92,6 @@ def test_resumed_without_the_set_its_flags_still_name_it(
         assert after["train_steps"] == str(steps)
 
 
-@pytest.mark.slow
-def test_resumes_with_other_hparams(tiny_run, tiny_run_copy):
-    assert train(tiny_run, tiny_run_copy, CHANGED, "--train_steps=121") == 0
-    assert checkpoint_names(tiny_run_copy)[-1] == "model.ckpt-121"
-
-
 def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, capsys):
     assert train(tiny_run, tiny_run_copy, CHANGED) == 0
     stderr = capsys.readouterr().err

@@ -17,18 +17,6 @@ from t2tlite.files.lock import only_process
 from t2tlite.run_folder import RunFolder
 
 
-def test_what_a_run_is_trained_with_is_recorded(tiny_run):
-    record = json.loads((tiny_run.run / "training.json").read_text())
-    assert record == {
-        "format_version": 1,
-        "random_seed": 1,
-        "replicas": 1,
-        "global_batch_tokens": 1024,
-    }
-    records = RunFolder(tiny_run.run).evaluations()
-    assert [record.step for record in records] == [40, 80, 120]
-
-
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
     fake_dev_losses += [1.0]
 

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import re
-import signal
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.training import loop
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
 from t2tlite.training.signals import STOPPING
@@ -233,29 +231,6 @@ def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at)
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
     assert folder.trained_with().warm_start_from == f"{tiny_run.run}/model.ckpt-120"
     assert_same_weights(run / "model.ckpt-0", tiny_run.run / "model.ckpt-120")
-
-
-def test_best_of_a_start_without_newer_checkpoints_is_refused(start, warm, run):
-    """All checkpoints of the run were deleted but those in best."""
-    how = [EVERY_2, "--train_steps=2"]
-    start([0.9, 2.0], *how, warm)
-    for path in run.glob("model.ckpt-*"):
-        path.unlink()
-    assert "whose newest is missing" in start([], *how, status=1).err
-
-
-def test_a_signal_while_the_largest_batch_is_tried(start, run, monkeypatch):
-    """No step is trained for it, which may take a minute."""
-    monkeypatch.setattr(
-        loop, "make_trial", lambda *_: lambda: signal.raise_signal(signal.SIGTERM)
-    )
-    stderr = start([], "--train_steps=100", status=128 + signal.SIGTERM).err
-    assert stderr.endswith(
-        "SIGTERM: stopping, and saving what is trained; once more ends at once.\n"
-        "t2tlite: Stopped by SIGTERM before the first step. Nothing is trained yet; the"
-        " same command starts again.\n"
-    )
-    assert checkpoint_names(run) == []
 
 
 def test_warm_start_from_another_shape(tiny_run, run, warm, capsys):

@@ -84,20 +84,16 @@ def test_user_package_with_a_mistake(user_package, code, message):
     assert user_package.name not in sys.modules
 
 
-@pytest.mark.parametrize("name", ["spelling-v2", "my.problems.v1"])
-def test_user_package_whose_name_is_not_an_identifier(user_package, name):
-    folder = user_package.rename(user_package.with_name(name))
-    import_user_package(str(folder))
+def test_user_package_whose_name_is_not_an_identifier(user_package):
+    import_user_package(str(user_package.rename(user_package.with_name("spelling-v2"))))
     assert "spell_backwards" in registry.list_problems()
-    module = registry.problem_classes()["spell_backwards"].__module__
-    assert module == re.sub(r"[. -]", "_", name) + ".tasks"
 
 
-@pytest.mark.parametrize("what", ["missing", "file.py", "folder", "json", "sys"])
+@pytest.mark.parametrize("what", ["missing", "file.py", "folder", "json", "sys", "a.b"])
 def test_user_package_that_is_none(tmp_path, what):
     (tmp_path / "file.py").touch()
     (tmp_path / "folder").mkdir()
-    for name in ("json", "sys"):  # names of other modules
+    for name in ("json", "sys", "a.b"):  # names of other modules, one with a dot
         write_text(tmp_path / name / "__init__.py", "")
     message = "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
     for path in (str(tmp_path / what), ""):

@@ -5,15 +5,13 @@ of finished hypotheses. Its log-probabilities are those of the model, so hypothe
 ranked by our scores.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +29,6 @@ from t2tlite.machine import cores_each
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-if TYPE_CHECKING:
-    import ctranslate2
-
 # in the vocabularies of CTranslate2's models; ours may differ
 PAD_TOKEN = "<pad>"
 EOS_TOKEN = "</s>"
@@ -45,18 +40,7 @@ AUTO = "auto"  # the fastest type that the device computes in
 # with 1.5, and 497 with 1.
 PATIENCE = 1.5
 
-# How weights can be stored. int8_X stores everything but matrices in X, int8 in a type
-# that suits the device.
-QUANTIZATIONS = (
-    FLOAT32,
-    "float16",
-    "bfloat16",
-    "int16",
-    "int8",
-    "int8_float32",
-    "int8_float16",
-    "int8_bfloat16",
-)
+QUANTIZATIONS = (FLOAT32, "int8", "float16")  # how weights can be stored
 
 
 def import_ctranslate2() -> ModuleType:
@@ -94,11 +78,11 @@ def computable_types() -> tuple[str, set[str]]:
 def check_computable(quantization: str) -> None:
     """Raises ValueError if this machine's device cannot compute in a quantization."""
     device, computable = computable_types()
-    if quantization not in computable:
-        names = ", ".join(name for name in QUANTIZATIONS if name in computable)
+    names = [name for name in QUANTIZATIONS if name in computable]
+    if quantization not in names:
         raise ValueError(
             f"quantization must be one that this machine's {device} computes in:"
-            f" {names}. Received: {quantization!r}."
+            f" {', '.join(names)}. Received: {quantization!r}."
         )
 
 
@@ -117,10 +101,8 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
     return sorted(names, key=names.__getitem__)
 
 
-def open_translator(
-    folder: Path, quantization: str, threads: int = 1
-) -> ctranslate2.Translator:
-    """Loads a model directory of CTranslate2.
+def open_translator(folder: Path, quantization: str, threads: int = 1) -> Any:
+    """Loads a model directory of CTranslate2, as a ctranslate2.Translator.
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU,
     which `threads` that decode at a time share; in float32 if the device cannot compute
@@ -158,19 +140,12 @@ class CTranslate2Engine(Engine):
     # CTranslate2 constrains and samples too, but with other log-probabilities and
     # random numbers.
     supported = frozenset(
-        {
-            "beam_size",
-            "alpha",
-            "extra_length",
-            "batch_size",
-            "return_beams",
-            "t2t_rules",
-        }
+        "beam_size alpha extra_length batch_size return_beams t2t_rules".split()
     )
 
     def __init__(
         self,
-        translator: ctranslate2.Translator,
+        translator: Any,
         encoders: Sequence[TextEncoder],
         quantization: str,
         max_positions: int | None,

@@ -14,14 +14,10 @@ CTranslate2 computes the same Transformer. The weights compensate for its differ
 # D hidden size, H heads, K and U size of a key and of a value in one head, P size of a
 # head in CTranslate2, I and O inputs and outputs of a matrix, V vocabulary
 
-from __future__ import annotations
-
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from t2tlite.config import LONGEST_BUCKET, HParams
@@ -35,19 +31,10 @@ from t2tlite.programs.export.ctranslate2_engine import (
 from t2tlite.types import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-if TYPE_CHECKING:
-    from ctranslate2 import specs
-    from ctranslate2.specs.model_spec import NumpyVariable
-
 # required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
 UNKNOWN_TOKEN = "<unk>"
-# CTranslate2's names -> ours
-SUBLAYERS = {
-    "self_attention": "self_attention",
-    "attention": "cross_attention",
-    "ffn": "feed_forward",
-}
-LINEAR = {"linear_0": "inner", "linear_1": "outer"}
+# attention layers: CTranslate2's names -> ours
+ATTENTION = {"self_attention": "self_attention", "attention": "cross_attention"}
 
 
 def convert(
@@ -83,16 +70,6 @@ def convert(
         copy_file(encoder.path, folder / encoder.path.name)
 
 
-def position_table(hparams: HParams) -> np.ndarray:
-    """Position encodings that are not learned: float32 [LONGEST_BUCKET, D]."""
-    from t2tlite.layers.embedding import SINUSOIDS  # loads TensorFlow
-
-    if hparams.pos == "none":
-        return np.zeros((LONGEST_BUCKET, hparams.hidden_size), np.float32)
-    positions: np.ndarray = np.arange(LONGEST_BUCKET, dtype=np.float32)
-    return np.asarray(SINUSOIDS[hparams.pos](positions, hparams.hidden_size))
-
-
 class _Conversion:
     """Builds the specification of a model: without vocabularies, neither validated nor
     quantised.
@@ -104,7 +81,8 @@ class _Conversion:
         widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)
         self._head_size = widest // hparams.num_heads  # P
 
-    def spec(self) -> specs.TransformerSpec:
+    def spec(self) -> Any:
+        """CTranslate2's TransformerSpec."""
         hparams = self._hparams
         specs = import_ctranslate2().specs
         regular = self._head_size * hparams.num_heads == hparams.hidden_size
@@ -118,9 +96,7 @@ class _Conversion:
         decoder = parts.TransformerDecoderSpec(hparams.decoder_layers, **shape)
         encoder.embeddings[0].weight = self._embedding("source")
         decoder.embeddings.weight = self._embedding("target")
-        decoder.projection.weight = _weight(
-            self._array(self._embedding_path("softmax"))
-        )
+        decoder.projection.weight = self._table("softmax")
         encoder.position_encodings.encodings = self._positions("source")
         decoder.position_encodings.encodings = self._positions("target")
         for side, stack in (("encoder", encoder), ("decoder", decoder)):
@@ -136,44 +112,47 @@ class _Conversion:
         """A copy of a weight, since CTranslate2 quantises in place."""
         return np.array(self._weights[path], np.float32)
 
-    def _embedding_path(self, side: str) -> str:
-        shared = self._hparams.shared_embedding_and_softmax_weights
-        return "embedding/weight" if shared else f"{side}_embedding/weight"
+    def _table(self, side: str) -> np.ndarray:
+        """The matrix of an embedding or of the softmax, [V, D]."""
+        if self._hparams.shared_embedding_and_softmax_weights:
+            return self._array("embedding/weight")
+        return self._array(f"{side}_embedding/weight")
 
-    def _embedding(self, side: str) -> NumpyVariable:
-        matrix = self._array(self._embedding_path(side))  # [V, D]
-        matrix[PAD] = 0.0
-        return _weight(matrix)
+    def _embedding(self, side: str) -> np.ndarray:
+        table = self._table(side)
+        table[PAD] = 0.0
+        return table
 
-    def _positions(self, side: str) -> NumpyVariable:
+    def _positions(self, side: str) -> np.ndarray:
         """The table of positions of a side, float32 [positions, D]."""
-        if self._hparams.pos == "emb":
+        from t2tlite.layers.embedding import SINUSOIDS  # loads TensorFlow
+
+        hparams = self._hparams
+        if hparams.pos == "emb":
             table = self._array(f"{side}_positions/table")
+        elif hparams.pos == "none":
+            table = np.zeros((LONGEST_BUCKET, hparams.hidden_size), np.float32)
         else:
-            table = position_table(self._hparams)
-        if side == "source" and self._hparams.use_target_space_embedding:
+            sinusoids = SINUSOIDS[hparams.pos]
+            positions: np.ndarray = np.arange(LONGEST_BUCKET, dtype=np.float32)
+            table = np.array(sinusoids(positions, hparams.hidden_size))
+        if side == "source" and hparams.use_target_space_embedding:
             table = table + self._array("transformer/target_space")
-        return _weight(table)
+        return table
 
-    def _set_layer(self, layer: specs.LayerSpec, path: str) -> None:
-        for theirs, ours in SUBLAYERS.items():
+    def _set_layer(self, layer: Any, path: str) -> None:
+        for theirs, ours in ATTENTION.items():
             sublayer = getattr(layer, theirs, None)  # the encoder has no "attention"
-            if sublayer is None:
-                continue
-            residual = f"{path}/{ours}_residual"
-            self._set_norm(sublayer.layer_norm, f"{residual}/norm")
-            if theirs == "ffn":
-                for linear in ("linear_0", "linear_1"):
-                    dense = f"{residual}/{ours}/{LINEAR[linear]}"
-                    weights = getattr(sublayer, linear)
-                    weights.weight = _weight(self._array(f"{dense}/kernel").T)  # [O, I]
-                    weights.bias = _weight(self._array(f"{dense}/bias"))
-            else:
+            if sublayer is not None:
+                residual = f"{path}/{ours}_residual"
+                self._set_norm(sublayer.layer_norm, f"{residual}/norm")
                 self._set_attention(sublayer, f"{residual}/{ours}")
+        residual = f"{path}/feed_forward_residual"
+        self._set_norm(layer.ffn.layer_norm, f"{residual}/norm")
+        self._set_dense(layer.ffn.linear_0, f"{residual}/feed_forward/inner")
+        self._set_dense(layer.ffn.linear_1, f"{residual}/feed_forward/outer")
 
-    def _set_attention(
-        self, spec: specs.attention_spec.MultiHeadAttentionSpec, path: str
-    ) -> None:
+    def _set_attention(self, spec: Any, path: str) -> None:
         """Sets an attention layer. In self-attention, query, key and value are one
         matrix; in cross-attention, key and value are.
         """
@@ -185,11 +164,11 @@ class _Conversion:
         value = self._widened(self._array(f"{path}/value/kernel"))
         output = self._widened(self._array(f"{path}/output_transform/kernel").T)
         if len(spec.linear) == 2:
-            matrices = [np.concatenate([query, key, value]), output.T]
+            spec.linear[0].weight = np.concatenate([query, key, value])
         else:
-            matrices = [query, np.concatenate([key, value]), output.T]
-        for linear, matrix in zip(spec.linear, matrices, strict=True):
-            linear.weight = _weight(matrix)
+            spec.linear[0].weight = query
+            spec.linear[1].weight = np.concatenate([key, value])
+        spec.linear[-1].weight = output.T
 
     def _widened(self, kernel: np.ndarray) -> np.ndarray:
         """Pads each head with zeros: [I, H * K] -> [H * P, I]."""
@@ -198,29 +177,10 @@ class _Conversion:
         padded = np.pad(by_head, ((0, 0), (0, 0), (0, missing)))
         return padded.reshape(len(kernel), -1).T
 
-    def _set_norm(self, spec: specs.common_spec.LayerNormSpec, path: str) -> None:
-        spec.gamma = _weight(self._array(f"{path}/gamma"))
-        spec.beta = _weight(self._array(f"{path}/beta"))
+    def _set_dense(self, spec: Any, path: str) -> None:
+        spec.weight = self._array(f"{path}/kernel").T  # [O, I]
+        spec.bias = self._array(f"{path}/bias")
 
-
-def _weight(array: np.ndarray) -> NumpyVariable:
-    return _weight_type()(np.ascontiguousarray(array))
-
-
-@functools.cache
-def _weight_type() -> type[NumpyVariable]:
-    """CTranslate2's type of weights, but rounding to bfloat16 without PyTorch, which
-    CTranslate2's own needs.
-    """
-    numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
-
-    class BFloat16(numpy_variable):  # type: ignore[valid-type, misc]
-        dtype = "bfloat16"  # the array has its bits, uint16
-
-    class Weight(numpy_variable):  # type: ignore[valid-type, misc]
-        def _to(self, dtype: str) -> NumpyVariable:
-            if dtype != "bfloat16":
-                return super()._to(dtype)
-            return BFloat16(self.array.astype(ml_dtypes.bfloat16).view(np.uint16))
-
-    return Weight
+    def _set_norm(self, spec: Any, path: str) -> None:
+        spec.gamma = self._array(f"{path}/gamma")
+        spec.beta = self._array(f"{path}/beta")

@@ -1,60 +1,353 @@
-"""Exports the model of a run for other programs: one path for every format.
+"""Exports the model of a run for other programs, in one of the formats of `FORMATS`.
 
-An export is complete, verified and moved to its place, or leaves nothing behind.
+An export is complete, compared with the run and moved to its place, or leaves nothing
+behind.
 """
 
+import abc
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+import functools
+import importlib.util
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import t2tlite
+from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.config import DecodeHParams
 from t2tlite.console import say
+from t2tlite.data import language_codes
+from t2tlite.data.dataset import open_dataset
+from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files import atomic_file, lock, own_files, records, same_file
 from t2tlite.files.atomic_folder import atomic_folder
-from t2tlite.files.lock import only_process
-from t2tlite.files.records import write_record
-from t2tlite.programs.export.ctranslate2_formats import ArgosFormat, CTranslate2Format
-from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
-from t2tlite.programs.export.saved_model import SavedModelFormat
-from t2tlite.programs.export.verification import sample_sentences
+from t2tlite.programs.export import ctranslate2_engine, ctranslate2_spec
+from t2tlite.programs.export.ctranslate2_engine import FLOAT32, CTranslate2Engine
 from t2tlite.programs.templates import fill_in
+from t2tlite.quiet import quiet_stderr
+from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.types import Seq2SeqModel
+
+Facts = Mapping[str, object]  # what readme.md.jinja needs beside the record
+# the best output of each sentence, as a sequence
+Translate = Callable[[Sequence[str], DecodeHParams], list[str]]
 
 README = "programs/export/readme.md.jinja"
+RECORD = "export.json"  # a folder with this record is an export
+VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
+# in an .argosmodel
+MODEL = "model"
+VOCABULARY = "sentencepiece.model"
+
+SAMPLES = 12  # sentences that are decoded with the export and the run
+LONGEST = 48  # tokens of one that is a sentence of dev
+WORDS = 4  # of one that is made of the vocabulary
+# batch_size that decodes all of them in one batch, so that rounding is the same too
+ONE_BATCH = 1_000_000
+
+
+def keras_model(model: TextDecoder) -> Seq2SeqModel:
+    """The model that TensorFlow computes with; ValueError if another engine does."""
+    keras: Seq2SeqModel | None = getattr(model.engine, "model", None)
+    if keras is None:
+        raise ValueError(
+            "Only a model that TensorFlow loaded can be exported. Received: one loaded"
+            f" with engine={model.engine.name}. Load the run without an engine."
+        )
+    return keras
+
+
+def _translate(
+    model: TextDecoder, sentences: Sequence[str], options: DecodeHParams
+) -> list[str]:
+    """The best output of each sentence as a sequence, all decoded in one batch."""
+    options = dataclasses.replace(options, batch_size=ONE_BATCH)
+    n_best = model.decode(sentences, options, task=model.task.as_sequences())
+    return [outputs[0].text for outputs in n_best]
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportFormat(CheckedFields, abc.ABC):
+    """A format of exports: writes any model that it can express, and reads it back.
+
+    A subclass is a frozen dataclass, whose fields are the options of the format.
+    """
+
+    name: ClassVar[str]
+    supported: ClassVar[frozenset[str]]  # fields of DecodeHParams
+    # what is compared with the run, and options of both then
+    compared: ClassVar[str] = "translations"
+    compared_with: ClassVar[Mapping[str, Any]] = {}
+
+    def check(self, run: RunFolder) -> None:
+        """Raises ValueError that names what the format cannot express, or the package
+        that it needs.
+        """
+
+    @abc.abstractmethod
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        """Writes the export into an empty folder."""
+
+    @abc.abstractmethod
+    def open(self, model: TextDecoder, folder: Path) -> Translate:
+        """Reads back what was written."""
+
+    def is_exact(self, model: TextDecoder) -> bool:
+        """Whether the export must decode as the run does."""
+        return keras_model(model).compute_dtype == FLOAT32
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModelFormat(ExportFormat):
+    """A SavedModel, whose graph has vocabulary, beam search and model: text in, text
+    out, for TensorFlow and TensorFlow Serving without t2tlite.
+    """
+
+    name = "saved_model"
+    supported = CTranslate2Engine.supported | {"min_length", "no_repeat_ngram_size"}
+
+    def check(self, run: RunFolder) -> None:
+        manifest = run.manifest()
+        if manifest.task == ParsingTask.name:
+            raise ValueError(
+                "format=saved_model is for translation: trees need t2tlite's own code."
+                " Use format=ctranslate2."
+            )
+        for entry in manifest.vocabularies:
+            if entry.type != "sentencepiece":
+                raise ValueError(
+                    "format=saved_model needs a SentencePiece vocabulary, which"
+                    f" TensorFlow can read. Received: {entry.file}. Use"
+                    " format=ctranslate2."
+                )
+        if importlib.util.find_spec("tensorflow_text") is None:
+            raise ValueError(
+                "format=saved_model needs tensorflow-text, which is not installed. Use"
+                " format=ctranslate2."
+            )
+
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
+
+        with quiet_stderr():  # SentencePiece prints messages
+            save_graph(model, keras_model(model), decoding, folder / VERSION)
+        return {}
+
+    def open(self, model: TextDecoder, folder: Path) -> Translate:
+        import tensorflow as tf  # loaded with the model
+
+        with quiet_stderr():
+            loaded = tf.saved_model.load(str(folder / VERSION))
+
+        def translate(sentences: Sequence[str], options: DecodeHParams) -> list[str]:
+            outputs = loaded.translate(tf.constant(sentences))
+            return [row[0].decode() for row in outputs["texts"].numpy()]
+
+        return translate
+
+
+@dataclasses.dataclass(frozen=True)
+class CTranslate2Format(ExportFormat):
+    """A model directory of CTranslate2, with our vocabularies."""
+
+    name = "ctranslate2"
+    supported = CTranslate2Engine.supported
+    compared = "greedy translations"  # beam searches differ
+    compared_with: ClassVar[Mapping[str, Any]] = {"beam_size": 1, "return_beams": 1}
+    quantization: str = checked_field(
+        FLOAT32, "", choices=ctranslate2_engine.QUANTIZATIONS
+    )
+
+    def check(self, run: RunFolder) -> None:
+        ctranslate2_engine.import_ctranslate2()
+        ctranslate2_engine.check_expressible(run.hparams())
+
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        keras = keras_model(model)
+        weights = {}
+        for variable in keras.trainable_variables:
+            weights[variable.path] = variable.numpy()
+        ctranslate2_spec.convert(
+            keras.hparams, weights, model.encoders, folder, self.quantization
+        )
+        return {"patience": ctranslate2_engine.PATIENCE}
+
+    def open(self, model: TextDecoder, folder: Path) -> Translate:
+        return self._open(model, folder, self.quantization)
+
+    def _open(self, model: TextDecoder, folder: Path, compute_type: str) -> Translate:
+        engine = CTranslate2Engine(
+            ctranslate2_engine.open_translator(folder, compute_type),
+            model.encoders,
+            compute_type,
+            model.engine.max_positions,
+            model.engine.parameters,
+            lambda: keras_model(model),
+        )
+        exported = TextDecoder(engine, model.encoders, model.manifest)
+        return functools.partial(_translate, exported)
+
+    def is_exact(self, model: TextDecoder) -> bool:
+        return self.quantization == FLOAT32 and super().is_exact(model)
+
+
+@dataclasses.dataclass(frozen=True)
+class ArgosFormat(CTranslate2Format):
+    """A package that Argos Translate and LibreTranslate install: a zip file with one
+    folder, which has a model directory of CTranslate2, a SentencePiece model for both
+    languages, and metadata.
+    """
+
+    name = "argos"
+    compared = "greedy translations with ARGOS_COMPUTE_TYPE=auto"
+    languages: str = checked_field("", "Such as en-de; by default the run's.")
+
+    def check(self, run: RunFolder) -> None:
+        super().check(run)
+        manifest = run.manifest()
+        pair = language_codes.pair_of_run(str(run), manifest, self.languages or None)
+        note = language_codes.contradiction(str(run), manifest, pair)
+        if note:
+            say(note)
+        source, target = manifest.vocabularies
+        if source != target or source.type != "sentencepiece":
+            raise ValueError(
+                "format=argos needs one SentencePiece vocabulary for source and target."
+                f" Received: {source.file} and {target.file}. Use format=ctranslate2."
+            )
+
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        from_code, to_code = language_codes.pair_of_run(
+            repr(model), model.manifest, self.languages or None
+        )
+        name = f"translate-{from_code}_{to_code}"
+        metadata = {
+            # greater than those of published packages, whose updates then do not
+            # replace this one
+            "package_version": f"{model.step}.0",
+            "argos_version": "1.9",
+            "from_code": from_code,
+            "from_name": language_codes.language_name(from_code),
+            "to_code": to_code,
+            "to_name": language_codes.language_name(to_code),
+            "type": "translate",
+        }
+        package = folder / name
+        (package / MODEL).mkdir(parents=True)
+        super().write(model, package / MODEL, decoding)
+        vocabulary = package / MODEL / model.source_encoder.path.name
+        vocabulary.rename(package / VOCABULARY)
+        text = json.dumps(metadata, ensure_ascii=False, indent=2)
+        (package / "metadata.json").write_text(text, encoding="utf-8")
+        shutil.make_archive(str(package), "zip", folder, name)
+        (folder / f"{name}.zip").rename(folder / f"{name}.argosmodel")
+        own_files.remove(package)
+        return {"package": name, **metadata}
+
+    def open(self, model: TextDecoder, folder: Path) -> Translate:
+        """Computes in the type that Argos Translate chooses."""
+        [archive] = folder.glob("*.argosmodel")
+        with tempfile.TemporaryDirectory() as unpacked:
+            shutil.unpack_archive(archive, unpacked, "zip")
+            directory = Path(unpacked) / archive.stem / MODEL
+            return self._open(model, directory, ctranslate2_engine.AUTO)
+
+    def is_exact(self, model: TextDecoder) -> bool:
+        return False
+
+
 FORMATS: dict[str, type[ExportFormat]] = {
-    "saved_model": SavedModelFormat,
-    "ctranslate2": CTranslate2Format,
-    "argos": ArgosFormat,
+    format_class.name: format_class
+    for format_class in (SavedModelFormat, CTranslate2Format, ArgosFormat)
 }
 
 
 def open_format(name: str, **options: str) -> ExportFormat:
     """The format of this name with these options, of which empty ones are left out.
-    Raises ValueError for an unknown format or option.
+    Raises ValueError for an unknown format or option, or a bad value.
     """
     if name not in FORMATS:
         raise ValueError(
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
-    known = [field.name for field in dataclasses.fields(FORMATS[name])]
-    given = {}
-    for option, value in options.items():
-        if value and option not in known:
+    format_class = FORMATS[name]
+    given = {option: value for option, value in options.items() if value}
+    for option in given:
+        if option not in format_class.__dataclass_fields__:
+            raise ValueError(f"format={name} has no option {option}. Leave it out.")
+    return format_class(**given)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportPlan:
+    """A run's model, and how and where it is to be exported."""
+
+    run: RunFolder
+    checkpoint: str
+    format: ExportFormat
+    decoding: DecodeHParams  # the export's, if it includes the search
+    export_dir: str | Path
+    overwrite: bool
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the export; of a link, the one that it leads to."""
+        return Path(self.export_dir).expanduser().resolve()
+
+    def check(self) -> None:
+        """Creates the folder's parent.
+
+        Raises ValueError if the format cannot express the model or an option, or the
+        folder must not be replaced, and OSError if its parent cannot be made.
+        """
+        atomic_file.check_name(self.folder)
+        name = self.format.name
+        check_supported(f"format={name}", self.format.supported, self.decoding)
+        self.format.check(self.run)
+        self.check_replaceable()
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+
+    def check_replaceable(self) -> None:
+        """Raises ValueError unless the folder is new, empty, or an export that may be
+        overwritten; and is apart from the run.
+        """
+        folder = self.folder
+        inputs = self.run.path, Path(self.checkpoint).parent
+        pairs = [(path, folder) for path in inputs]
+        pairs += [(folder, path) for path in self.run.folders()]
+        if any(same_file.is_within(*pair) for pair in pairs):
             raise ValueError(
-                f"format={name} has no option {option}. Received: {option}={value}."
+                "export_dir must be apart from the run's own files. Received:"
+                f" {folder}. Name another folder, such as {self.run.path / 'export'}."
             )
-        if value:
-            given[option] = value
-    return FORMATS[name](**given)
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return
+        is_export = (folder / RECORD).is_file()
+        if not (is_export and self.overwrite):
+            held = "an export" if is_export else "something else"
+            raise ValueError(
+                "export_dir must be a new folder, or with overwrite that of another"
+                f" export. Received: {folder}, which holds {held}. Name another folder."
+            )
+        own_files.own(Path(self.export_dir).expanduser())  # would be replaced
 
 
 def export_model(model: TextDecoder, plan: ExportPlan) -> str:
-    """Writes, verifies and puts in place an export of a model that TensorFlow loaded.
+    """Writes a model that TensorFlow loaded, compares the export with the run, and puts
+    it in place.
 
-    `plan` has been checked. Returns what was verified to equal the run's output. Raises
-    ValueError if the output differs, another process is exporting to the folder or has
-    written one there meanwhile, and OSError if it cannot be written.
+    `plan` has been checked. Returns how many translations are the run's. Raises
+    ValueError if one is not and the format is exact, or another process is exporting to
+    the folder or has written one there meanwhile, and OSError if it cannot be written.
     """
+    from t2tlite.training.checkpoints import writing  # loads TensorFlow
+
     name = plan.format.name
     # of a parser, which chooses among them, the whole beam
     count = model.task.hypotheses(plan.decoding.return_beams, plan.decoding.beam_size)
@@ -68,31 +361,76 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
         "decode_hparams": dataclasses.asdict(decoding),
         "options": dataclasses.asdict(plan.format),
     }
-    sentences, origin = sample_sentences(model)
+    folder = plan.folder
+    work = own_files.own(folder.with_name(f".{folder.name}.exporting"))
     with (
-        only_process(plan.work, "export to a folder"),
-        atomic_folder(plan.folder, plan.work, plan.check_replaceable) as unfinished,
+        lock.only_process(work, "export to a folder"),
+        atomic_folder(folder, work, plan.check_replaceable) as unfinished,
     ):
         say(f"Writing the model as {name} ...")
-        with _writing(plan.folder):
+        with atomic_file.full_disk_is_named(folder), writing("The export", folder):
             facts = plan.format.write(model, unfinished, decoding)
-            write_record(unfinished / RECORD, record)
-            vocabularies = model.manifest.vocabularies
-            readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
-            (unfinished / "README.md").write_text(readme, encoding="utf-8")
+        records.write_record(unfinished / RECORD, record)
+        vocabularies = model.manifest.vocabularies
+        readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
+        (unfinished / "README.md").write_text(readme, encoding="utf-8")
+        sentences = _sample_sentences(model)
         say(f"Decoding {len(sentences)} sentences with the export and the run ...")
-        compared = plan.format.verify(model, unfinished, decoding, sentences)
-    return f"{compared} of {len(sentences)} sentences {origin}"
+        equal = _count_equal(model, plan.format, unfinished, sentences, decoding)
+    return f"{equal} of {len(sentences)} {plan.format.compared}"
 
 
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Turns an error of writing, also one of TensorFlow's, into an OSError that names
-    the export's folder.
+def _count_equal(
+    model: TextDecoder,
+    export_format: ExportFormat,
+    folder: Path,
+    sentences: Sequence[str],
+    decoding: DecodeHParams,
+) -> int:
+    """The number of sentences whose translation by the export is the run's. Raises
+    ValueError for the first one that is not, if the format is exact.
     """
-    import tensorflow as tf  # loaded with the model
+    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
 
-    try:
-        yield
-    except (OSError, tf.errors.OpError) as error:
-        raise OSError(f"export_dir={folder} cannot be written: {error}.") from error
+    options = dataclasses.replace(decoding, **export_format.compared_with)
+    run = model
+    keras = keras_model(model)
+    if keras.hparams.jit_compile:  # XLA would round differently
+        run = TextDecoder(TensorFlowEngine(keras), model.encoders, model.manifest)
+    ours = _translate(run, sentences, options)
+    theirs = export_format.open(model, folder)(sentences, options)
+    equal = 0
+    for sentence, expected, text in zip(sentences, ours, theirs, strict=True):
+        if text == expected:
+            equal += 1
+        elif export_format.is_exact(model):
+            raise ValueError(
+                "An export must decode as the run does. Received for"
+                f" {sentence!r}: {text!r} from the export, {expected!r} from the run."
+                " Please report this, with the run's hparams.json."
+            )
+    return equal
+
+
+def _sample_sentences(model: TextDecoder) -> list[str]:
+    """Sources of the run's dev data, or if that is gone or the run was imported,
+    sentences of the vocabulary's words.
+    """
+    manifest = model.manifest
+    encoder = model.source_encoder
+    sources: list[str] = []
+    if manifest.data_dir:
+        with contextlib.suppress(OSError, ValueError):
+            dataset = open_dataset(manifest.data_dir, manifest.name)
+            sources = dataset.store("dev").source_text()
+    samples = []
+    for sentence, ids in zip(sources, encoder.encode_batch(sources), strict=True):
+        if 0 < len(ids) <= min(LONGEST, model.max_source_tokens):
+            samples.append(sentence)
+    if samples:
+        return samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]
+    pieces = [encoder.decode([i]).strip() for i in range(2, encoder.vocab_size)]
+    words = list(filter(str.isalpha, pieces))[: SAMPLES * WORDS]
+    for start in range(0, len(words), WORDS):
+        samples.append(" ".join(words[start : start + WORDS]))
+    return samples

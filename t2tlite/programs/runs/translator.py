@@ -27,9 +27,12 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export.export import export_model, open_format
-from t2tlite.programs.export.plan import ExportPlan
-from t2tlite.programs.export.verification import keras_model
+from t2tlite.programs.export.export import (
+    ExportPlan,
+    export_model,
+    keras_model,
+    open_format,
+)
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import parser

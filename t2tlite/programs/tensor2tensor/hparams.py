@@ -27,18 +27,10 @@ FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 FACTS = {name: facts_of(field) for name, field in FIELDS.items()}
 
 
-def _shared_defaults() -> dict[str, Value]:
-    """The defaults of the fields of HParams that tensor2tensor has too."""
-    shared = {}
-    for name, facts in FACTS.items():
-        if facts.t2t:
-            shared[name] = FIELDS[name].default
-    return shared
-
-
 # What is read, with transformer_base's values, for files of older versions with fewer
 # hparams. Most are the paper's, the defaults of HParams.
-READ: dict[str, Value] = _shared_defaults() | {
+READ: dict[str, Value] = {
+    **{name: FIELDS[name].default for name, facts in FACTS.items() if facts.t2t},
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
     "use_target_space_embedding": True,
@@ -134,9 +126,6 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     ValueError, with a line for each reason, if the model is not supported.
     """
     reasons: list[str] = []
-    for name in REQUIRED:
-        if name not in theirs:
-            reasons.append(f"{name} is missing: a whole number is required.")
     for name, allowed in REQUIRED_VALUES.items():
         value = theirs.get(name, allowed[0])
         if value not in allowed:
@@ -151,19 +140,18 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
         except ValueError as error:
             reasons.append(str(error))
     if reasons:
-        lines = "".join(f"  {reason}\n" for reason in reasons)
+        received = "\n  ".join(reasons)
         raise ValueError(
             "tensor2tensor's hparams must be those of a model that t2tlite has."
-            f" Received:\n{lines}t2tlite cannot import this model; use it with"
-            " tensor2tensor."
+            f" Received:\n  {received}\nUse this model with tensor2tensor."
         )
     for name, usual in NOTED.items():
         if theirs.get(name, usual) != usual:
             instead[name] = repr(usual)
-    values = {**theirs, **read}
     notes = []
     for name, ours in instead.items():
-        notes.append(f"{name}={values[name]}: t2tlite trains with {ours}.")
+        value = read.get(name, theirs.get(name))
+        notes.append(f"{name}={value}: t2tlite trains with {ours}.")
     return hparams, notes
 
 
@@ -177,7 +165,7 @@ def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
         values["learning_rate_schedule"] = "legacy"
     for name, default in READ.items():
         kind = type(default)
-        value = theirs.get(name, values[name])
+        value = theirs.get(name, None if name in REQUIRED else values[name])
         whole = type(value) is int and abs(value) < 2**63
         # some sets have int(True)
         if (kind is float and whole) or (kind is bool and value in (0, 1)):

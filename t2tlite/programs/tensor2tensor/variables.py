@@ -41,16 +41,12 @@ Variables = Mapping[str, np.ndarray]  # a checkpoint's, by name
 RENAMED = (
     (r"(encoder|decoder)_(\d+)/", r"body/\1/layer_\2/"),
     (r"(encoder|decoder)_norm/", r"body/\1/norm/"),
-    ("self_attention_residual/self_attention/", "self_attention/multihead_attention/"),
-    (
-        "cross_attention_residual/cross_attention/",
-        "encdec_attention/multihead_attention/",
-    ),
-    ("self_attention_residual/", "self_attention/"),
-    ("cross_attention_residual/", "encdec_attention/"),
-    ("feed_forward_residual/feed_forward/inner/", "ffn/conv1/"),
-    ("feed_forward_residual/feed_forward/outer/", "ffn/conv2/"),
-    ("feed_forward_residual/", "ffn/"),
+    (r"(\w+_attention)_residual/\1/", r"\1/multihead_attention/"),
+    (r"(\w+_attention)_residual/", r"\1/"),
+    ("/cross_attention/", "/encdec_attention/"),
+    ("feed_forward_residual/(feed_forward/)?", "ffn/"),
+    ("/inner/", "/conv1/"),
+    ("/outer/", "/conv2/"),
     ("/query/", "/q/"),
     ("/key/", "/k/"),
     ("/value/", "/v/"),
@@ -73,15 +69,15 @@ def read_variables(path: str) -> dict[str, np.ndarray]:
 
     Raises ValueError for a checkpoint that is damaged or of another model.
     """
+    variables = {}
     try:
         with readable_path(path) as readable:
             reader = tf.train.load_checkpoint(readable)
             names = reader.get_variable_to_shape_map()
             wanted = model_variables(names)
             for name in names:
-                if name.endswith(TARGET_SPACES_MOMENTS):
-                    wanted.append(name)
-            variables = {name: reader.get_tensor(name) for name in wanted}
+                if name in wanted or name.endswith(TARGET_SPACES_MOMENTS):
+                    variables[name] = reader.get_tensor(name)
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
         raise ValueError(
             f"A whole checkpoint is required. Received: {path}, which cannot be read:"
@@ -107,9 +103,9 @@ def model_variables(names: Collection[str]) -> list[str]:
     return ours
 
 
-def trained_target_space(variables: Variables) -> int | None:
+def trained_target_space(variables: Variables) -> int:
     """The row of the target space embedding that was trained, by the optimizer state;
-    None if unknown.
+    0, as in nearly all problems, if that does not show it.
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a
     single row.
@@ -117,8 +113,8 @@ def trained_target_space(variables: Variables) -> int | None:
     for name, moments in variables.items():
         if name.endswith(TARGET_SPACES_MOMENTS) and np.ndim(moments) == 2:
             [rows] = np.nonzero(np.any(moments != 0, axis=1))
-            return int(rows[0]) if len(rows) == 1 else None
-    return None
+            return int(rows[0]) if len(rows) == 1 else 0
+    return 0
 
 
 def embedding_sizes(names: Collection[str]) -> list[int]:
@@ -141,57 +137,56 @@ def load_variables(
     ValueError that lists the variables that are missing, of another shape or without a
     place in the model.
     """
-    values = []
+    weights = []
     misfits = []
-    used = set()
+    unused = set(model_variables(variables))
     for variable in model.trainable_variables:
         if variable.path.endswith("_positions/table"):
             continue  # no imported model has learned positions
         names = _names(variable, model.hparams.pre_norm, variables)
-        used.update(names)
-        missing = [f"{name} is missing." for name in names if name not in variables]
-        misfits += missing
-        if missing:
-            continue
+        unused.difference_update(names)
         shape = list(variable.shape)
         if names == [TARGET_SPACES]:
             shape = [ROWS, *shape]
-        shards = [variables[name] for name in names]
-        value = _joined(shards, shape)
-        if value is not None:
-            values.append((variable, value))
+        misfit = _misfit(names, shape, variables)
+        if misfit:
+            misfits.append(misfit)
         else:
-            received = ", ".join(str(list(shard.shape)) for shard in shards)
-            misfits.append(
-                f"{names[0]} must have the shape {shape}. Received: {received}."
-            )
+            weights.append((variable, names))
     misfits.sort()
-    for name in model_variables(variables):
-        if name not in used:
-            misfits.append(f"{name} has no place in the model.")
+    misfits += [f"{name} has no place in the model." for name in sorted(unused)]
     if misfits:
         received = "\n  ".join(misfits)
         raise ValueError(
             "The checkpoint's variables must be those that hparams.json describes."
             f" Received:\n  {received}\nGive the model's hparams.json and vocabularies."
         )
-    if TARGET_SPACES in used and not 0 <= target_space < ROWS:
+    if TARGET_SPACES in variables and not 0 <= target_space < ROWS:
         raise ValueError(
             f"--target_space_id must be at least 0 and less than {ROWS}. Received:"
             f" {target_space}."
         )
-    for variable, value in values:
-        row = value[target_space] if value is variables.get(TARGET_SPACES) else value
-        variable.assign(np.asarray(row, np.float32))
+    for variable, names in weights:
+        value = np.concatenate([variables[name] for name in names])
+        if names == [TARGET_SPACES]:
+            value = value[target_space]
+        variable.assign(value.astype(np.float32))
 
 
-def _joined(shards: list[np.ndarray], shape: list[int]) -> np.ndarray | None:
-    """The shards by rows as one array; None if it has another shape."""
-    try:
-        joined = np.concatenate(shards) if len(shards) > 1 else shards[0]
-    except ValueError:
-        return None
-    return joined if list(joined.shape) == shape else None
+def _misfit(names: list[str], shape: list[int], variables: Variables) -> str:
+    """Says which of the shards is missing, or that they do not have a shape together;
+    empty if they fit.
+    """
+    shapes = []
+    for name in names:
+        if name not in variables:
+            return f"{name} is missing."
+        shapes.append(list(variables[name].shape))
+    rows = sum(each[0] for each in shapes if each)
+    if all(each[1:] == shape[1:] for each in shapes) and rows == shape[0]:
+        return ""
+    received = ", ".join(map(str, shapes))
+    return f"{names[0]} must have the shape {shape}. Received: {received}."
 
 
 def _names(
@@ -218,9 +213,9 @@ def _shards(kind: str, shape: tuple[int, int], names: Collection[str]) -> list[s
     another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{shape[0]}_{shape[1]}"
-    first = f"{modality}/{kind}/weights_0"
-    if first not in names and f"{modality}/shared/weights_0" in names:
-        kind = "shared"
-    shard = re.compile(rf"{modality}/{kind}/weights_\d+")
-    count = len(list(filter(shard.fullmatch, names)))
-    return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]
+    start = f"{modality}/{kind}/weights_"
+    shared = f"{modality}/shared/weights_"
+    if f"{start}0" not in names and f"{shared}0" in names:
+        start = shared
+    count = sum(re.fullmatch(rf"{start}\d+", name) is not None for name in names)
+    return [f"{start}{i}" for i in range(max(count, 1))]

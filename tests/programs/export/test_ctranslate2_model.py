@@ -2,17 +2,13 @@
 that one's hparams are.
 """
 
-from __future__ import annotations
-
-import json
-
 import ctranslate2
 import numpy as np
 import pytest
 from numpy_softmax import log_softmax
 from tiny_task import sentences
 
-from t2tlite.config import LONGEST_BUCKET, DecodeHParams, HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import Sentence
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.ctranslate2_engine import (
@@ -135,9 +131,7 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, name):
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_quantised_models_are_smaller_and_nearly_the_same(
-    vocabularies, tmp_path, quantization
-):
+def test_quantised_models_are_nearly_the_same(vocabularies, tmp_path, quantization):
     """Read again in float32, which a CPU computes whatever the weights were stored
     in.
     """
@@ -150,33 +144,6 @@ def test_quantised_models_are_smaller_and_nearly_the_same(
     assert actual == pytest.approx(
         scores_by_logits(model), abs=2e-4 if quantization == "float32" else 0.5
     )
-    numbers = (
-        2 * 330 * 64
-        + LONGEST_BUCKET * 64
-        + sum(array.size for array in weights(model).values())
-    )
-    # with int8, what is not a matrix stays as it is: positions, norms
-    size = (tmp_path / "model.bin").stat().st_size
-    assert (
-        0.9 < size / (4 * numbers) < 1.1
-        if quantization == "float32"
-        else size / (4 * numbers) < 0.8
-    )
-
-
-def test_the_folder_of_two_vocabularies_has_both(vocabularies, tmp_path):
-    model = random_model(vocabularies, UNSHARED)
-    convert(model.hparams, weights(model), vocabularies, tmp_path, "float32")
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "model.bin",
-        "config.json",
-        "source_vocabulary.json",
-        "target_vocabulary.json",
-        "one.model",
-        "other.model",
-    }
-    tokens = json.loads((tmp_path / "source_vocabulary.json").read_text())
-    assert tokens == vocabularies[0].pieces(range(330))
 
 
 def test_subwords_of_tensor2tensor(tmp_path, fixtures):

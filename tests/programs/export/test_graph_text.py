@@ -1,18 +1,14 @@
 """Text in TensorFlow graphs is read and written as Python's."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 
 from t2tlite.programs.export.graph import (
     STRIP,
-    TREE_WORDS,
     WHITE_SPACE,
     SentencePieceText,
     replaced,
 )
-from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -49,19 +45,3 @@ def test_text_in_a_graph_is_the_encoders(model):
     texts = SentencePieceText(encoder).decode(tf.constant([rows])).numpy()[0]
     assert [text.decode() for text in texts] == [encoder.text(row) for row in rows]
     assert texts[0] == texts[0].strip() != encoder.decode(rows[0]).encode()
-
-
-def test_words_for_a_parser_are_the_tasks():
-    texts = [
-        "a  b\tc",
-        " (x) ((y",
-        "",
-        " \n",
-        "\x0b\x0ca\u2003b\u00a0c ",
-        "nul \0",
-        "end) ",
-        "\u200b a \u200b \u00ad\ufeff b\u200bc \u200d d \u2060",
-        "\u200b",
-        "10\u202f000\x85x\x1cy",
-    ]
-    assert in_a_graph(texts, TREE_WORDS) == list(map(ParsingTask().source, texts))

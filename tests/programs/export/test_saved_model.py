@@ -1,9 +1,6 @@
 """The format saved_model: TensorFlow alone gives with it what the run gives."""
 
-from __future__ import annotations
-
 import concurrent.futures
-import dataclasses
 import json
 import subprocess
 import sys
@@ -12,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import run_export_test
+from exports import export
+from tiny_run import change_manifest
 
 from t2tlite.config import HParams
-from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer
-from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -52,16 +48,25 @@ for sentences in json.loads(sys.argv[2]):
     found = model.translate(tf.constant(sentences, tf.string))
     texts = [[text.decode() for text in row] for row in found["texts"].numpy()]
     results.append([texts, found["scores"].numpy().tolist(), found["log_probs"].numpy().tolist()])
-pairs = model.score(tf.constant(["red cat", ""]), tf.constant(["katze rot", ""]))["log_probs"].numpy().tolist()
 assert not any(name.partition(".")[0] == "t2tlite" for name in sys.modules)
-print(json.dumps([results, pairs]))
+print(json.dumps(results))
 """
+
+
+OPTIONS = {
+    "beam_size": 3,
+    "alpha": 1.0,
+    "extra_length": 20,
+    "return_beams": 2,
+    "min_length": 7,
+    "no_repeat_ngram_size": 1,
+}
 
 
 @pytest.fixture(scope="module")
 def exported(model, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("saved_model") / "out"
-    return model.export(folder, return_beams=3)
+    """The one that all tests read."""
+    return model.export(tmp_path_factory.mktemp("saved_model") / "out", **OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +82,10 @@ def lists(outputs):
     return texts, np.asarray(outputs["scores"]), np.asarray(outputs["log_probs"])
 
 
-def check(model, actual, sentences, **options):
+def check(model, actual, sentences):
     """The run's n-best lists; places that are left over are empty."""
     texts, scores, log_probs = actual
-    expected = model.decode(sentences, model.options(**options))
+    expected = model.decode(sentences, model.options(**OPTIONS))
     for row, *values, n_best in zip(texts, scores, log_probs, expected, strict=True):
         count = len(n_best)
         assert row == [each.text for each in n_best] + [""] * (len(row) - count)
@@ -90,24 +95,10 @@ def check(model, actual, sentences, **options):
         assert (theirs[count:] < -1e8).all()
 
 
-def test_the_command_exports_with_other_defaults(model, tiny_run, tmp_path, capsys):
-    options = {
-        "beam_size": 3,
-        "alpha": 1.0,
-        "extra_length": 20,
-        "return_beams": 2,
-        "min_length": 7,
-        "no_repeat_ngram_size": 1,
-    }
-    changes = ",".join(f"{name}={value}" for name, value in options.items())
-    target = tmp_path / "new" / "out"
-    flags = "saved_model", tiny_run.run, target, capsys, {"1"}
-    equal = run_export_test(*flags, f"--decode_hparams={changes}")
-    assert equal.startswith("n-best lists and log-probabilities of 12 sentences of dev")
-    loaded = tf.saved_model.load(str(target / "1"))
-    actual = lists(loaded.translate(tf.constant(SENTENCES)))
-    check(model, actual, SENTENCES, **options)
-    assert len(actual[0][0][0].split()) >= 7
+def test_the_decoding_options_of_the_export_count(model, loaded):
+    texts, _, _ = actual = lists(loaded.translate(tf.constant(SENTENCES)))
+    check(model, actual, SENTENCES)
+    assert len(texts[0][0].split()) >= 7
 
 
 def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_path):
@@ -117,19 +108,14 @@ def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_
         cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
-    results, pairs = json.loads(result.stdout)
-    for actual, sentences in zip(results, calls, strict=True):
-        check(model, actual, sentences, return_beams=3)
-    ours = model.score(["red cat", ""], ["katze rot", ""])
-    np.testing.assert_allclose(pairs, ours, atol=1e-4)
+    for actual, sentences in zip(json.loads(result.stdout), calls, strict=True):
+        check(model, actual, sentences)
 
 
 def test_the_session_of_tensorflow_serving(model, exported):
     """Which calls a signature by the names of tensors."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], str(exported / "1"))
-        score = graph.signature_def["score"]
-        assert sorted(score.inputs) == ["sources", "targets"]
         results = []
         for name in ("serving_default", "translate"):
             signature = graph.signature_def[name]
@@ -138,7 +124,7 @@ def test_the_session_of_tensorflow_serving(model, exported):
             inputs = {signature.inputs["sentences"].name: SENTENCES}
             results.append(session.run(outputs, inputs))
     for outputs in results:
-        check(model, lists(outputs), SENTENCES, return_beams=3)
+        check(model, lists(outputs), SENTENCES)
 
 
 def test_concurrent_searches_have_separate_caches(loaded):
@@ -158,12 +144,10 @@ def test_concurrent_searches_have_separate_caches(loaded):
         np.testing.assert_allclose(ours[1], theirs[1], rtol=0, atol=1e-5)
 
 
-def test_long_sentences_and_missing_targets_are_refused(loaded):
+def test_a_long_sentence_is_refused(loaded):
     error = tf.errors.InvalidArgumentError
     with pytest.raises(error, match=r"must have at most 2,048 tokens.*tokens:\] \["):
         loaded.translate(tf.constant(["q" * 3000]))
-    with pytest.raises(error, match=r"Each source needs a target"):
-        loaded.score(tf.constant(["a", "b"]), tf.constant(["c"]))
 
 
 def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
@@ -171,29 +155,9 @@ def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
     document = document.partition("\n## SavedModel\n")[2].replace("DIR/1", "1")
     readme = (exported / "README.md").read_text()
     monkeypatch.chdir(exported)
-    for text, output in ((readme, "shape=(2, 3)"), (document, "[('', 0.0), ")):
+    for text, output in ((readme, "shape=(2, 2)"), (document, "[('', 0.0), ")):
         exec(text.partition("```python\n")[2].partition("```")[0], {})
         assert output in capsys.readouterr().out
-
-
-def test_other_weights_are_found(model, tmp_path, monkeypatch):
-    """Changed between writing and reading."""
-
-    original = SavedModelFormat.write
-
-    def write(self, model, folder, decoding):
-        weight = model.engine.model.target_embedding.weight
-        before = weight.numpy()
-        weight.assign(before * 1.01)
-        try:
-            return original(self, model, folder, decoding)
-        finally:
-            weight.assign(before)
-
-    monkeypatch.setattr(SavedModelFormat, "write", write)
-    with pytest.raises(ValueError, match=r"score as the run does\. Received for '"):
-        model.export(tmp_path / "out", beam_size=1)
-    assert not list(tmp_path.iterdir())
 
 
 SMALL = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=64"
@@ -208,9 +172,7 @@ VARIANTS = {
 }
 
 
-def untrained(
-    model: Translator, changes: str, manifest: RunManifest | None = None
-) -> Translator:
+def untrained(model: Translator, changes: str) -> Translator:
     """A model with random weights, and vocabulary and data of the trained one."""
     hparams = HParams().override(f"{SMALL},{changes}")
     sizes = [encoder.vocab_size for encoder in model.encoders]
@@ -219,9 +181,8 @@ def untrained(
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
-    manifest = manifest or model.manifest
     checkpoint = "RUN/model.ckpt-7"
-    return Translator(engine, model.encoders, manifest, checkpoint, run=model.run)
+    return Translator(engine, model.encoders, model.manifest, checkpoint, run=model.run)
 
 
 @pytest.mark.slow
@@ -239,28 +200,26 @@ def test_every_model_can_be_exported(model, name, tmp_path):
             loaded.translate(tf.constant(["q" * 64]))
 
 
-def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path):
-    manifest = dataclasses.replace(model.manifest, task="parsing")
-    parser = untrained(model, "pos=timing", manifest)
-    folder = parser.export(tmp_path / "out", extra_length=8, beam_size=2)
-    loaded = tf.saved_model.load(str(folder / "1"))
-    assert not hasattr(loaded, "translate")
-    sentence = " the\tcat (of  the house) "
-    texts, scores, _ = lists(loaded.parse(tf.constant([sentence])))
-    options = parser.options(extra_length=8, beam_size=2, return_beams=2)
-    [ours] = parser.decode([sentence], options)
-    ours = sorted(ours, key=lambda parse: -parse.score)
-    assert texts == [[parse.sequence for parse in ours]]
-    np.testing.assert_allclose(scores, [[parse.score for parse in ours]], atol=1e-4)
-    readme = (folder / "README.md").read_text()
-    assert "`parse` returns linearised trees as they were decoded" in readme
+def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
+    """Before anything is written."""
+    target = tmp_path / "out"
 
+    def refused(*flags: str) -> str:
+        assert export(tiny_run_copy, target, "--format=saved_model", *flags) == 1
+        assert not target.exists()
+        return capsys.readouterr().err
 
-def test_what_is_refused_before_anything_is_written(model, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"must have no brackets or backslashes"):
-        model.export(tmp_path / "served[1]")
-    # as on Windows
-    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-    with pytest.raises(ValueError, match=r"needs tensorflow-text, which is not inst"):
-        model.export(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
+    message = refused("--decode_hparams=sampling_method=random")
+    assert "format=saved_model supports alpha, " in message
+    assert "Received: sampling_method=random." in message
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)  # as on Windows
+    assert "needs tensorflow-text, which is not installed" in refused()
+    change_manifest(tiny_run_copy, task="parsing")
+    assert "format=saved_model is for translation: " in refused()
+    change_manifest(tiny_run_copy, task="translation")
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    subwords = manifest["vocabulary"] | {"file": "vocab.subwords", "type": "subwords"}
+    change_manifest(tiny_run_copy, vocabulary=subwords)
+    message = refused()
+    assert "needs a SentencePiece vocabulary" in message
+    assert "Received: vocab.subwords. Use format=ctranslate2." in message

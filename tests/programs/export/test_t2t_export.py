@@ -2,8 +2,6 @@
 it says of mistakes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from copy import copy as copy_of
@@ -19,8 +17,7 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.decoding.engine import EVERYTHING
 from t2tlite.files.lock import only_process
-from t2tlite.programs.export.export import FORMATS
-from t2tlite.programs.export.plan import ExportFormat
+from t2tlite.programs.export.export import FORMATS, ExportFormat
 from t2tlite.programs.runs import load as runs
 
 resource = pytest.importorskip("resource", reason="not on Windows")
@@ -33,16 +30,14 @@ FILES = ["out/README.md", "out/export.json", "out/model.bin"]
 class QuickFormat(ExportFormat):
     name = "quick"
     supported = EVERYTHING
+    compared_with = {"beam_size": 1, "return_beams": 1}  # noqa: RUF012
 
     def write(self, model, folder, decoding):
         (folder / "model.bin").write_bytes(bytes(100_000))
         return {}
 
-    def open(self, model, folder, decoding):
-        raise NotImplementedError
-
-    def verify(self, model, folder, decoding, sentences):
-        return "nothing"
+    def open(self, model, folder):
+        return lambda sentences, options: model.translate(sentences, beam_size=1)
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +85,8 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, tmp_path, capsys):
     actual = record["format"], record["problem"], record["step"]
     assert actual == ("quick", "twenty_words", 120)
     assert record["decode_hparams"]["beam_size"] == 3
-    assert "in export.json" in (target / "README.md").read_text()
+    readme = (target / "README.md").read_text()
+    assert readme == "# twenty_words, step 120, as quick\n\n"
     out, err = capsys.readouterr()
     assert err.splitlines()[-3:] == [
         f"Loading {tiny_run.run} ...",
@@ -98,8 +94,8 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, tmp_path, capsys):
         "Decoding 12 sentences with the export and the run ...",
     ]
     assert out.startswith(
-        f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing"
-        " of 12 sentences"
+        f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: 12"
+        " of 12 translations."
     )
 
 
@@ -135,16 +131,17 @@ def test_an_empty_folder_is_used_and_a_link_is_kept(tiny_run, tmp_path):
 def test_difference_leaves_nothing_and_keeps_earlier_export(
     tiny_run, quick, tmp_path, refused
 ):
-    def differs(model, folder, decoding, sentences):
+    def wrong(model, folder):
         assert (folder / "model.bin").is_file()
-        raise ValueError("An export must decode as the run does.")
+        return lambda sentences, options: ["wrong"] * 12
 
     assert export(tiny_run.run, tmp_path / "out") == 0
     before = contents(tmp_path)
-    quick("verify", differs)
+    quick("open", wrong)
     for name in ("out", "other"):
         message = refused(tiny_run.run, tmp_path / name, "--overwrite")
-        assert "must decode as the run does" in message
+        assert "must decode as the run does. Received for '" in message
+        assert "'wrong' from the export, '" in message
         assert contents(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -156,7 +153,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, refused):
         message = refused(tiny_run.run, tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert f"export_dir={tmp_path}/out cannot be written: [Errno 27]" in message
+    assert f"File too large: {tmp_path}/out. Free some space" in message
 
     def fail(*_):  # as TensorFlow reports it
         reason = "{{function_node SaveV2}} variables; No space left on device"
@@ -164,7 +161,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, refused):
 
     quick("write", fail)
     message = refused(tiny_run.run, tmp_path / "out")
-    assert f"export_dir={tmp_path}/out cannot be written: " in message
+    assert f"The export must fit on the disk of {tmp_path}/out. " in message
     assert "variables; No space left on device" in message
     assert not list(tmp_path.iterdir())
 
@@ -176,7 +173,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, refused):
         ("--format=", "--format must be given"),
         ("--export_dir=", "--export_dir must be given"),
         ("--quantization=int8", "format=quick has no option quantization."),
-        ("--languages=en-de", "has no option languages. Received: languages=en-de."),
+        ("--languages=en-de", "has no option languages. Leave it out."),
         ("--checkpoint_path=7", "There is no checkpoint"),
     ],
 )
@@ -219,9 +216,16 @@ def test_sentences_are_made_where_the_data_is_gone(
 ):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     seen = []
-    quick("verify", lambda model, folder, decoding, texts: seen.extend(texts))
+
+    original = QuickFormat.open
+
+    def opened(model, folder):
+        translate = original(None, model, folder)
+        return lambda texts, options: seen.extend(texts) or translate(texts, options)
+
+    quick("open", opened)
     assert export(tiny_run_copy, tmp_path / "out") == 0
-    assert "None of 12 sentences made of the vocabulary's" in capsys.readouterr().out
+    assert "Equal to the run: 12 of 12 translations." in capsys.readouterr().out
     assert len(seen) == len({*seen}) == 12
     assert all(sentence.strip() for sentence in seen)
 
@@ -229,7 +233,7 @@ def test_sentences_are_made_where_the_data_is_gone(
 def test_a_plan_is_checked_before_the_model_is_loaded(
     tiny_run, quick, tmp_path, refused, monkeypatch
 ):
-    def refuse(plan):
+    def refuse(run):
         raise ValueError("Quick formats have no parsers.")
 
     quick("check", refuse)

@@ -2,8 +2,6 @@
 refused.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -26,41 +24,6 @@ from t2tlite.schedules import T2T_SCHEDULE
 from t2tlite.training.optimizer import make_optimizer
 
 FIELDS = dataclasses.fields(HParams)
-
-# Read by other models, other settings of the required values, or no code at all; or of
-# no effect once trained.
-NO_EFFECT = """
-add_relative_to_values heads_share_relative_embedding max_relative_position gumbel_noise_weight
-area_key_mode area_value_mode max_area_height max_area_width memory_height
-conv_first_kernel kernel_height kernel_width parameter_attention_key_channels parameter_attention_value_channels
-moe_hidden_sizes moe_k moe_loss_coef moe_num_experts moe_overhead_eval moe_overhead_train
-compress_steps nbr_decoder_problems position_features dropout video_num_input_frames video_num_target_frames
-multiproblem_fixed_train_length multiproblem_label_weight multiproblem_max_input_length multiproblem_max_target_length
-multiproblem_mixing_schedule multiproblem_per_task_threshold multiproblem_reweight_label_loss
-multiproblem_schedule_max_examples multiproblem_schedule_threshold multiproblem_target_eval_only
-multiproblem_vocab_size
-initializer initializer_gain pretrained_model_dir warm_start_from_second symbol_modality_num_shards
-learning_rate_cosine_cycle_steps learning_rate_decay_rate learning_rate_decay_staircase learning_rate_decay_steps
-learning_rate_minimum
-optimizer_adafactor_beta1 optimizer_adafactor_beta2 optimizer_adafactor_clipping_threshold
-optimizer_adafactor_decay_type optimizer_adafactor_factored optimizer_adafactor_memory_exponent
-optimizer_adafactor_multiply_by_parameter_scale optimizer_momentum_momentum optimizer_momentum_nesterov
-optimizer_zero_grads mixed_precision_optimizer_init_loss_scale mixed_precision_optimizer_loss_scaler
-scheduled_sampling_gold_mixin_prob scheduled_sampling_method scheduled_sampling_num_passes
-scheduled_sampling_warmup_schedule scheduled_sampling_warmup_steps
-split_targets_max_chunks split_targets_strided_training batch_shuffle_size pad_batch use_custom_ops
-sampling_keep_top_k sampling_temp force_full_predict eval_run_autoregressive eval_drop_long_sequences
-overload_eval_metric_name factored_logits use_pad_remover daisy_chain_variables no_data_parallelism
-summarize_grads summarize_vars tpu_enable_host_call mlperf_mode
-""".split()
-
-# Not in the sets: older versions', and what the trainer adds to the file.
-OTHERS = {
-    "input_modalities",
-    "target_modality",
-    "symbol_modality_skip_top",
-    "train_steps",
-}
 
 SMALLEST = {
     "hidden_size": 512,
@@ -92,13 +55,6 @@ def same_fields(hparams):
     return {name: getattr(hparams, name) for name in SAME}
 
 
-def test_every_hparam_is_of_one_kind(sets):
-    kinds = [*READ, *REQUIRED_VALUES, *NOTED, *NO_EFFECT]
-    assert len(kinds) == len(set(kinds))
-    assert set(kinds) - OTHERS == {name for theirs in sets.values() for name in theirs}
-    assert len(set(kinds) - OTHERS) == 153
-
-
 @pytest.mark.parametrize("size", ["base", "big"])
 def test_our_sets_are_tensor2tensors(sets, size):
     """But for the number of steps, which is the paper's."""
@@ -113,7 +69,9 @@ def test_our_sets_are_tensor2tensors(sets, size):
 
 
 def test_what_has_no_effect_may_have_any_value(sets):
-    for name in [*NO_EFFECT, "unknown"]:
+    names = set(sets["transformer_base"]) - {*READ, *REQUIRED_VALUES, *NOTED}
+    assert len(names) > 80
+    for name in [*names, "unknown"]:
         assert convert_hparams(
             sets["transformer_base"] | {name: ["another"]}
         ) == convert_hparams(sets["transformer_base"])
@@ -311,11 +269,11 @@ def test_every_reason_is_reported():
         convert_hparams(theirs)
     assert str(caught.value).split("\n") == [
         "tensor2tensor's hparams must be those of a model that t2tlite has. Received:",
-        "  filter_size is missing: a whole number is required.",
         "  pos='emb': must be 'timing' or 'none'.",
         "  ffn_layer='sru': must be 'dense_relu_dense' or 'conv_hidden_relu'.",
         "  norm_type='batch': must be 'layer'.",
         "  hidden_size='512': must be a whole number.",
+        "  filter_size=None: must be a whole number.",
         "  learning_rate='fast': must be a number.",
-        "t2tlite cannot import this model; use it with tensor2tensor.",
+        "Use this model with tensor2tensor.",
     ]

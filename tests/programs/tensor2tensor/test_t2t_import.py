@@ -2,8 +2,6 @@
 there.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

@@ -2,8 +2,6 @@
 and nothing is written or changed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

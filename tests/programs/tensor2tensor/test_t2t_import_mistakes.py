@@ -2,8 +2,6 @@
 changed.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -90,7 +88,7 @@ def test_hparams_that_are_damaged(theirs, capsys, content):
 def test_no_hparams(theirs, capsys):
     (theirs / "hparams.json").unlink()
     message = (
-        r"The model's hparams\.json is required\. Received: none in \S*/theirs nor"
+        r"A text file is required\. Received: \S*/theirs/hparams\.json, which does"
     )
     refused(theirs, capsys, message)
 

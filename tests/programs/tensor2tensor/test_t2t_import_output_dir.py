@@ -2,8 +2,6 @@
 it made is no good for.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 

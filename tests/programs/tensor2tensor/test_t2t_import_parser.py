@@ -2,8 +2,6 @@
 checkpoint.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from imported_model import (

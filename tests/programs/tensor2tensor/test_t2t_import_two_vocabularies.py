@@ -2,8 +2,6 @@
 tensor2tensor.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -2,8 +2,6 @@
 their logits are NumPy's.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -110,19 +108,6 @@ def test_logits_of_every_form(tmp_path, form):
     check_logits(t2tlite.load(run).engine.model, variables, hparams, sizes)
     tied = tables == ONE_TABLE and hparams["shared_embedding_and_softmax_weights"]
     assert RunFolder(run).hparams().shared_embedding_and_softmax_weights is tied
-
-
-@pytest.mark.slow
-def test_two_vocabularies_of_one_size_share_a_table(tmp_path):
-    hparams, variables = small_model()
-    run = imported(
-        tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41, 41))
-    )
-    check_logits(t2tlite.load(run).engine.model, variables, hparams)
-    assert sorted(path.name for path in run.glob("vocab.*")) == [
-        "vocab.source.subwords",
-        "vocab.target.subwords",
-    ]
 
 
 @pytest.fixture(scope="module")
