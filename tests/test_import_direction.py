@@ -55,10 +55,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                              (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "keywords", "machine", "tasks", "texts"}, ANYTHING),
     ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
-                             ({"decoding.rules", "types"},              {"keras"}),
-    ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
-    ("decoding.rules",):     ({"config", "types"},                      {"numpy"}),
+    ("decoding.beam_search", "decoding.constraints", "decoding.sampling"):
+                             ({"tasks.bracketing", "types"},            {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),

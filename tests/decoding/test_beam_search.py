@@ -16,8 +16,7 @@ from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.search_ops import NEVER, BeamResult, top_tokens
+from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search, top_tokens
 from t2tlite.models.transformer import Transformer
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary

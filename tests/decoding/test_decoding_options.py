@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import t2tlite
-from t2tlite.decoding import tensorflow_engine
-from t2tlite.decoding.constraints import FORBIDDEN
+from t2tlite.decoding import constraints
+from t2tlite.decoding.beam_search import FORBIDDEN
 from t2tlite.metrics.bleu import compound_split_bleu
 from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
 from t2tlite.tasks.task import Output, open_task
@@ -102,7 +102,7 @@ def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
 
 def test_low_temperature_and_top_1_are_greedy_search(model, eagerly):
     greedy = model.translate(SENTENCES, beam_size=1)
-    for limit in ({"sampling_keep_top_k": 1}, {"sampling_top_p": 1e-6}):
+    for limit in ({"sampling_keep_top_k": 1}, {"sampling_temp": 1e-3}):
         random = model.translate(SENTENCES, sampling_method="random", **limit)
         assert random == greedy
 
@@ -157,8 +157,8 @@ def test_refused(model, options, message):
 def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
     """As if the source had so many tokens that all of the vocabulary had been used."""
     monkeypatch.setattr(
-        tensorflow_engine,
-        "no_repeat_ngram",
+        constraints,
+        "forbid_repetition",
         lambda size, logits, *_: logits * 0 + FORBIDDEN,
     )
     with pytest.raises(

@@ -62,7 +62,7 @@ def test_an_engine_refuses_before_it_computes(sentence, options, received):
     with pytest.raises(ValueError, match=message):
         engine.decode([sentence], DecodeHParams(**options))
     with pytest.raises(ValueError, match=r"Received: alignments\."):
-        engine.cross_attention([[5]], [[6]], DecodeHParams())
+        list(engine.cross_attention([[5]], [[6]], DecodeHParams()))
     assert engine.decoded == engine.attended == []
 
 

@@ -88,7 +88,7 @@ def test_pairs_are_scored_and_attended_to_by_threads():
 
 @pytest.mark.parametrize("threads", [2, 8])
 def test_threads_share_the_memory_and_get_several_batches(threads):
-    batches = list(batches_by_length(LENGTHS, 0, 4, 50, threads))
+    batches = list(batches_by_length(LENGTHS, DecodeHParams(), threads))
     numbers = itertools.chain.from_iterable(batches)
     assert sorted(numbers) == list(range(len(LENGTHS)))
     assert len(batches) >= threads * engine.BATCHES_EACH
@@ -98,7 +98,7 @@ def test_threads_share_the_memory_and_get_several_batches(threads):
 
 
 def test_few_sentences_are_not_scattered():
-    assert len(list(batches_by_length([7] * 30, 0, 4, 50, threads=2))) == 1
+    assert len(list(batches_by_length([7] * 30, DecodeHParams(), threads=2))) == 1
 
 
 def test_threads_translate_as_one_does(tiny_run):
