@@ -64,6 +64,7 @@ from t2tlite.files.text_files import check_line_counts, read_lines
 from t2tlite.metrics.corpus_metrics import (
     Difference,
     MetricOptions,
+    compound_split_bleu,
     corpus_scores,
     paired_bootstrap,
 )
@@ -104,8 +105,6 @@ class BleuFlags(MetricOptions, PackageFlags):
 @command
 def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics import bleu
-
     flags.check_standard_output("translation", "compare", "reference")
     texts = {}
     for path in (flags.translation, flags.compare, *flags.reference):
@@ -133,7 +132,7 @@ def main(flags: BleuFlags) -> None:
         shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
     if flags.compound_split:
-        print(bleu.compound_split_bleu(translations, references, *more))
+        print(compound_split_bleu(translations, references, *more))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:

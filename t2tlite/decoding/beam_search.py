@@ -21,24 +21,26 @@ from keras import ops
 
 from t2tlite.types import EOS, DecodingCache, Tensor
 
-NEVER = -1e9  # score of an empty slot
-FORBIDDEN = -1e9  # the logit of a token that must not be chosen
-BLOCK_TOKENS = 64  # tokens, in `top_tokens`
+# score of an empty slot
+NEVER = -1e9
+# the logit of a token that must not be chosen
+FORBIDDEN = -1e9
+# tokens, in `top_tokens`
+BLOCK_TOKENS = 64
 FIRST_CAPACITY = 8  # positions
 
-S = TypeVar("S")  # the state of a loop, a NamedTuple
+# the state of a loop, a NamedTuple
+S = TypeVar("S")
 
 # (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
 # cache)
-DecodeStep = Callable[
-    [Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]
-]
+DecodeStep = Callable[..., tuple[Tensor, DecodingCache]]
 # (cache, int32 [N], capacity) -> the cache of these sentences with this capacity
-ResizeCache = Callable[[DecodingCache, Tensor, Tensor], DecodingCache]
+ResizeCache = Callable[..., DecodingCache]
 # (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits
 # [N, M, V], lower where a token must not be chosen
-Constraint = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Constraint = Callable[..., Tensor]
 
 
 class BeamResult(NamedTuple):
@@ -140,13 +142,14 @@ def beam_search(
     """
     search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
-    if resize_cache is None:
-        start = search.start(max_lengths, length, start_decoding(length))
-        hypotheses = while_loop(search.any_unfinished, search.advance, start).hypotheses
-    else:
+    capacity = length
+    if resize_cache:
         capacity = ops.minimum(FIRST_CAPACITY, length)
-        start = search.start(max_lengths, capacity, start_decoding(capacity))
+    start = search.start(max_lengths, capacity, start_decoding(capacity))
+    if resize_cache:
         hypotheses = search.run_and_resize(start, resize_cache)
+    else:
+        hypotheses = while_loop(search.any_unfinished, search.advance, start).hypotheses
     penalty = 1.0
     if penalise_unfinished:
         penalty = length_penalty(max_lengths, alpha)[:, None]
@@ -218,7 +221,8 @@ class _BeamSearch:
         ancestors = state.ancestors + added  # [B, M, R, M]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         hypotheses, parents = self._continue(state, logits, as_int(here))
-        if not _is_single(state):  # one sentence is active while the loop runs
+        # one sentence is active while the loop runs
+        if not _is_single(state):
             hypotheses = _where(active, hypotheses, state.hypotheses)
         return state._replace(
             step=state.step + 1,
@@ -285,7 +289,8 @@ class _BeamSearch:
             """`results` [B, ...] are those of all sentences."""
             state = while_loop(fits, self.advance, state)
             rows = state.sentences[:, None]
-            left = ops.zeros_like(state.sentences)  # that of a single sentence
+            # that of a single sentence
+            left = ops.zeros_like(state.sentences)
             if not _is_single(state):
                 left = as_int(ops.nonzero(self.unfinished(state))[0])
             updated = []
@@ -309,11 +314,11 @@ class _BeamSearch:
             )
             return state, Hypotheses(*updated)
 
-        def any_left(state: BeamState, results: Hypotheses) -> Tensor:
-            return self.any_unfinished(state)
-
+        # the state, and the results of all sentences
         loop = start, start.hypotheses
-        return ops.while_loop(any_left, search_and_shrink, loop)[1]
+        return ops.while_loop(
+            lambda state, results: self.any_unfinished(state), search_and_shrink, loop
+        )[1]
 
 
 def _is_single(state: BeamState) -> bool:
@@ -404,9 +409,11 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if size % BLOCK_TOKENS:
         padding = ((0, 0), (0, 0), (0, blocks * BLOCK_TOKENS - size))
         logits = ops.pad(logits, padding, constant_values=-float("inf"))
-    rows = ops.reshape(logits, (-1, blocks, BLOCK_TOKENS))  # [B * M, blocks, 64]
+    # [B * M, blocks, 64]
+    rows = ops.reshape(logits, (-1, blocks, BLOCK_TOKENS))
     _, best = ops.top_k(ops.max(rows, axis=2), count)
-    best = ops.sort(as_int(best), axis=1)  # [B * M, count], the first block first
+    # [B * M, count], the first block first
+    best = ops.sort(as_int(best), axis=1)
     candidates = ops.reshape(take_slots(rows, best), (-1, count * BLOCK_TOKENS))
     values, places = ops.top_k(candidates, count)
     places = as_int(places)

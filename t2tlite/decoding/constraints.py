@@ -9,8 +9,6 @@ log-probability regardless of constraints.
 # B batch, N sentences still in it, M hypotheses of a sentence, L maximum length, V
 # vocabulary, W tokens of a sentence's words and its EOS, C classes of tokens
 
-from typing import NamedTuple
-
 from keras import ops
 
 from t2tlite.decoding.beam_search import (
@@ -121,17 +119,19 @@ def bracket_constraint(
         choices: int32 [B, W], those of the sentences, then ABSENT.
         max_lengths: int32 [B], of the sequences, EOS included.
     """
-    kinds = ops.array(CLASSES, dtype="int32")
-    members = as_float(ops.equal(classes[0][:, None], kinds))  # [V, C]
+    # [V, C]
+    members = as_float(ops.equal(classes[0][:, None], indices(len(CLASSES))))
     # [B], tokens of the words
     wanted = ops.sum(as_int(choices >= 0), axis=1) - 1
 
     def constrain(
         logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
     ) -> Tensor:
-        progress = _progress(ops.take(classes[0], ids), step)
+        kinds = ops.take(classes[0], ids)
+        depth, innermost, last_word, nested, words = _progress(kinds, step)
         all_words = ops.take(wanted, sentences)[:, None]
-        used = ops.minimum(progress.words, all_words)  # an empty slot can have more
+        # an empty slot can have more
+        used = ops.minimum(words, all_words)
         left = all_words - used
         # tokens that can still follow
         room = ops.take(max_lengths, sentences)[:, None] - step
@@ -142,12 +142,12 @@ def bracket_constraint(
         may_be_punctuation = choice % 4 >= bracketing.PUNCTUATION_TAG
         may_be_tag = choice >= bracketing.ANY_TAG
         at_end = left < 1
-        is_closed = progress.depth < 1
+        is_closed = depth < 1
         between_words = choice % 2 >= bracketing.BRACKETS_MAY_FOLLOW
         # tokens of a further pair, the other pairs, the words and EOS
-        fits = room >= progress.depth + left + 3
-        can_open = between_words & fits & (progress.nested < MAX_NESTED) & ~at_end
-        holds_word = progress.last_word > progress.innermost
+        fits = room >= depth + left + 3
+        can_open = between_words & fits & (nested < MAX_NESTED) & ~at_end
+        holds_word = last_word > innermost
         can_close = between_words & holds_word & ~is_closed
         is_due = ops.where(at_end, is_closed, ~may_be_tag)
 
@@ -156,11 +156,12 @@ def bracket_constraint(
         allowed, any_word = _allow_classes(
             logits, members, can_open, may_be_punctuation, may_be_tag
         )
-        place = ops.maximum(progress.innermost, 0)[:, :, None]
+        place = ops.maximum(innermost, 0)[:, :, None]
         opening = ops.take_along_axis(ids, place, axis=2)[:, :, 0]
         closing = ops.where(can_close, ops.take(classes[1], opening), PAD)
         due = ops.where(is_due, due, PAD)
-        single = ops.stack([closing, due], axis=2)  # [N, M, 2], PAD for none
+        # [N, M, 2], PAD for none
+        single = ops.stack([closing, due], axis=2)
         values = ops.take_along_axis(logits, single, axis=2)
         # a word that is due is made probable
         least = ops.where(at_end, FORBIDDEN, any_word - UNEXPECTED)
@@ -172,44 +173,29 @@ def bracket_constraint(
     return constrain
 
 
-class _Progress(NamedTuple):
-    """The state of hypotheses, int32 [N, M]; a place is -1 where there is none.
-
-    Attributes:
-        depth: pairs of brackets that are open.
-        innermost: place of the bracket that opened the innermost of them.
-        last_word: place of the last token of a word.
-        nested: opening brackets at the end.
-        words: tokens of words.
-    """
-
-    depth: Tensor
-    innermost: Tensor
-    last_word: Tensor
-    nested: Tensor
-    words: Tensor
-
-
-def _progress(classes: Tensor, step: Tensor) -> _Progress:
+def _progress(classes: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     """The progress of hypotheses, given the class of each token, int32 [N, M, L], at
     this step.
+
+    Returns int32 [N, M]; a place is -1 where there is none:
+        the number of pairs of brackets that are open,
+        the place of the bracket that opened the innermost of them,
+        the place of the last token of a word,
+        the number of opening brackets at the end,
+        the number of tokens of words.
     """
     places = indices(ops.shape(classes)[2])  # [L]
-    kinds = ops.where(places < step, classes, -1)  # [N, M, L], like those below
+    # [N, M, L], like those below
+    kinds = ops.where(places < step, classes, -1)
     opens = ops.equal(kinds, OPENING)
     closes = ops.equal(kinds, bracketing.CLOSING)
     is_word = (kinds >= WORD) & (kinds <= TAG)
-    is_other = (kinds >= 0) & ~opens
     depths = ops.cumsum(as_int(opens) - as_int(closes), axis=2)
     depth = depths[:, :, -1]
-    opens_here = opens & ops.equal(depths, depth[:, :, None])
-    return _Progress(
-        depth=depth,
-        innermost=_last(opens_here, places),
-        last_word=_last(is_word, places),
-        nested=step - 1 - _last(is_other, places),
-        words=ops.sum(as_int(is_word), axis=2),
-    )
+    innermost = _last(opens & ops.equal(depths, depth[:, :, None]), places)
+    nested = step - 1 - _last((kinds >= 0) & ~opens, places)
+    words = ops.sum(as_int(is_word), axis=2)
+    return depth, innermost, _last(is_word, places), nested, words
 
 
 def _allow_classes(
@@ -248,7 +234,8 @@ def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
     rows = ops.reshape(logits, (-1, logits.shape[-1]))
     count = tokens.shape[2]
     at = ops.repeat(indices(ops.shape(rows)[0]), count)
-    places = ops.stack([at, ops.reshape(tokens, (-1,))], axis=1)  # [N * M * K, 2]
+    # [N * M * K, 2]
+    places = ops.stack([at, ops.reshape(tokens, (-1,))], axis=1)
     changed = ops.scatter_update(rows, places, ops.reshape(values, (-1,)))
     return ops.reshape(changed, ops.shape(logits))
 

@@ -38,20 +38,22 @@ OPTIONS = [field.name for field in dataclasses.fields(DecodeHParams)]
 EVERYTHING = frozenset([*OPTIONS, PREFIXES, ALIGNMENTS])
 
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
-# The default size of a batch:
-BATCH_TOKENS = 4096  # source tokens, padding counted
+# The default size of a batch: source tokens, padding counted; and positions
+BATCH_TOKENS = 4096
 # of all hypotheses that are decoded at a time; their keys and values in the cache need
 # most of the memory
 BATCH_POSITIONS = 32_768
-T2T_SENTENCES = 32  # tensor2tensor's default
+# tensor2tensor's default
+T2T_SENTENCES = 32
 # Threads that share the work get so many batches each, so that all end together, but
 # none of fewer tokens. On two cores 256 was the best of 128, 256 and 512, with 32 and
 # 100 sentences, models of 128 and of 512 dimensions.
 BATCHES_EACH = 4
 LEAST_TOKENS = 256
 
-Ids = Sequence[int]  # token ids, without the EOS
-Rows = Sequence[Ids]  # of several sentences
+# token ids, without the EOS; and those of several sentences
+Ids = Sequence[int]
+Rows = Sequence[Ids]
 # called with the number of sentences after each batch, for a progress bar
 Done = Callable[[int], object]
 Result = TypeVar("Result")
@@ -85,7 +87,8 @@ class TokenHypothesis(NamedTuple):
     log_prob: float
 
 
-NBest = list[list[TokenHypothesis]]  # of each sentence, best first
+# those of each sentence, best first
+NBest = list[list[TokenHypothesis]]
 
 
 class OutOfMemoryError(Exception):
@@ -100,71 +103,63 @@ def length_penalty(length: float, alpha: float) -> Any:
 
 
 class Rules:
-    """Our rules: an output depends only on its source and the options.
+    """The rules by which outputs are made and scored: ours, by which an output depends
+    only on its source and the options, or those of tensor2tensor's decoder.
 
     Attributes:
         depends_on_batch: whether an output also depends on the other sources of its
             batch.
         strips: whether white space at both ends of a text is removed.
         keeps_sequences: whether outputs are the decoded sequences themselves.
+        scores_per_token: whether `score` is a mean negative log-probability.
         penalises_unfinished: whether the scores of hypotheses without an EOS have a
             length penalty too.
-        scores_per_token: whether `score` is a mean negative log-probability.
     """
 
-    depends_on_batch = False
-    strips = False
-    keeps_sequences = False
-    penalises_unfinished = True
-    scores_per_token = False
+    def __init__(self, of_t2t: bool) -> None:
+        self._of_t2t = of_t2t
+        self.depends_on_batch = of_t2t
+        self.strips = of_t2t
+        self.keeps_sequences = of_t2t
+        self.scores_per_token = of_t2t
+        self.penalises_unfinished = not of_t2t
 
     def batches(self, sources: Sequence[str], size: int) -> list[list[int]] | None:
-        """The indices of the sources of each batch, or None to batch by tokens."""
-        return None
-
-    def limits(self, lengths: Tensor, extra_length: int, longest: Tensor) -> Tensor:
-        """The maximum tokens of each output, EOS included, int [B], given the lengths
-        of its batch and the greatest of them.
+        """The indices of the sources of each batch, or None to batch by tokens:
+        tensor2tensor's are `size` sentences, those with the most words first.
         """
-        return lengths + extra_length + 1
-
-    def penalises(self, options: DecodeHParams) -> bool:
-        """Whether scores have a length penalty."""
-        return True
-
-    def score(self, log_prob: float, tokens: int, alpha: float) -> float:
-        """The score of a given target from its log-probability and its number of
-        tokens, EOS included.
-        """
-        return log_prob / length_penalty(tokens, alpha)
-
-
-class Tensor2TensorRules(Rules):
-    """The rules of tensor2tensor's decoder."""
-
-    depends_on_batch = strips = keeps_sequences = scores_per_token = True
-    penalises_unfinished = False
-
-    def batches(self, sources: Sequence[str], size: int) -> list[list[int]] | None:
-        """Batches of `size` sentences, those with the most words first."""
+        if not self._of_t2t:
+            return None
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i].split()))
         size = size or T2T_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def limits(self, lengths: Tensor, extra_length: int, longest: Tensor) -> Tensor:
-        """As ours, but extra_length counts from the longest source of the batch."""
-        return 0 * lengths + longest + extra_length + 1
+        """The maximum tokens of each output, EOS included, int [B], given the lengths
+        of its batch and the greatest of them, from which tensor2tensor counts
+        extra_length.
+        """
+        if self._of_t2t:
+            lengths = 0 * lengths + longest
+        return lengths + extra_length + 1
 
     def penalises(self, options: DecodeHParams) -> bool:
-        """As ours, but greedy search has no length penalty."""
-        return options.beam_size > 1 or options.samples
+        """Whether scores have a length penalty; in tensor2tensor's greedy search they
+        have none.
+        """
+        return not self._of_t2t or options.beam_size > 1 or options.samples
 
     def score(self, log_prob: float, tokens: int, alpha: float) -> float:
-        return -log_prob / tokens
+        """The score of a given target from its log-probability and its number of
+        tokens, EOS included.
+        """
+        if self._of_t2t:
+            return -log_prob / tokens
+        return log_prob / length_penalty(tokens, alpha)
 
 
 def rules_of(options: DecodeHParams) -> Rules:
-    return Tensor2TensorRules() if options.t2t_rules else Rules()
+    return Rules(options.t2t_rules)
 
 
 class Engine(abc.ABC):
@@ -224,7 +219,12 @@ class Engine(abc.ABC):
             filled.append([i for i in batch if lengths[i]])
 
         def decode(batch: list[Sentence]) -> NBest:
-            return self._decode_or_halve(batch, self._limits(batch, options), options)
+            longer = [max(len(each.ids), len(each.prefix)) for each in batch]
+            limits = rules_of(options).limits(
+                np.array(longer), options.extra_length, max(longer)
+            )
+            limits = np.minimum(limits, self._longest)
+            return self._decode_or_halve(batch, limits, options)
 
         n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
         results = self._results(decode, filter(None, filled), done, sentences)
@@ -298,14 +298,9 @@ class Engine(abc.ABC):
         """
         raise NotImplementedError
 
-    def _limits(self, batch: list[Sentence], options: DecodeHParams) -> np.ndarray:
-        """The maximum length of the hypotheses of each sentence, EOS included, int
-        [B].
-        """
-        lengths = [max(len(each.ids), len(each.prefix)) for each in batch]
-        limits_of = rules_of(options).limits
-        limits = limits_of(np.array(lengths), options.extra_length, max(lengths))
-        return np.minimum(limits, self._longest)
+    def _padded(self, length: int) -> int:
+        """The bucket boundary to which sequences of this length are padded."""
+        return min(padded_length(length, BOUNDARIES), self._longest)
 
     def _decode_or_halve(
         self, batch: list[Sentence], limits: np.ndarray, options: DecodeHParams
@@ -424,14 +419,14 @@ def check_supported(
     `who` is the engine or the format of an export, for the message; the features are
     PREFIXES or ALIGNMENTS.
     """
-    missing = []
+    received = {}
     for name, (value, _) in options.diff(type(options)()).items():
-        if name not in supported:
-            missing.append(f"{name}={value}")
-    missing += [feature for feature in features if feature not in supported]
+        received[name] = f"{name}={value}"
+    received |= zip(features, features, strict=True)
+    missing = [shown for name, shown in received.items() if name not in supported]
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"
-            f" {', '.join(missing)}. Leave out what it does not support, or decode with"
-            f" the engine {TENSORFLOW}."
+            f" {', '.join(missing)}. Leave it out, or decode with the engine"
+            f" {TENSORFLOW}."
         )

@@ -36,16 +36,12 @@ class SamplingState(NamedTuple):
         step: int32 scalar, positions decoded.
         ids: int32 [B, M, L].
         log_probs: float32 [B, M].
-        lengths: int32 [B, M], tokens, EOS included.
-        finished: bool [B, M], whether it ends with EOS.
         cache: of the model.
     """
 
     step: Tensor
     ids: Tensor
     log_probs: Tensor
-    lengths: Tensor
-    finished: Tensor
     cache: DecodingCache
 
 
@@ -83,10 +79,7 @@ def sample(
 
     def active(state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
-        return (state.step < max_lengths[:, None]) & ~state.finished
-
-    def any_active(state: SamplingState) -> Tensor:
-        return ops.any(active(state))
+        return (state.step < max_lengths[:, None]) & ~_is_finished(state)
 
     def advance(state: SamplingState) -> SamplingState:
         """Decodes one position; samples that are not active do not change."""
@@ -109,27 +102,37 @@ def sample(
             step=state.step + 1,
             ids=state.ids + ops.where(changes, tokens, 0)[:, :, None] * here,
             log_probs=state.log_probs + ops.where(changes, log_probs, 0.0),
-            lengths=state.lengths + as_int(changes),
-            finished=state.finished | (changes & ops.equal(tokens, EOS)),
             cache=cache,
         )
 
-    zeros = ops.zeros((batch, slots), dtype="int32")
     start = SamplingState(
         step=ops.convert_to_tensor(0, dtype="int32"),
         ids=ops.zeros_like(uniforms, dtype="int32"),
-        log_probs=as_float(zeros),
-        lengths=zeros,
-        finished=zeros > 0,
+        log_probs=ops.zeros((batch, slots), dtype="float32"),
         cache=cache,
     )
-    state = while_loop(any_active, advance, start)
-    penalty = length_penalty(state.lengths, alpha)
+    state = while_loop(lambda state: ops.any(active(state)), advance, start)
+    finished = _is_finished(state)
+    # with EOS
+    lengths = _first(ops.equal(state.ids, EOS)) + 1
+    lengths = ops.where(finished, lengths, max_lengths[:, None])
+    penalty = length_penalty(lengths, alpha)
     if not penalise_unfinished:
-        penalty = ops.where(state.finished, penalty, 1.0)
+        penalty = ops.where(finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)
     ids = take_slots(state.ids, order)
     return BeamResult(ids, scores, take_slots(state.log_probs, order))
+
+
+def _is_finished(state: SamplingState) -> Tensor:
+    """bool [B, M]: samples that end with EOS."""
+    return ops.any(ops.equal(state.ids, EOS), axis=2)
+
+
+def _first(marked: Tensor) -> Tensor:
+    """The first place that is marked, bool [B, M, N]: int32 [B, M]."""
+    # of floats: a GPU has no ArgMax of integers
+    return as_int(ops.argmax(as_float(marked), axis=-1))
 
 
 def draw(
@@ -149,6 +152,4 @@ def draw(
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
     # parallel sums may not be monotonic
-    above = (sums > threshold) & (weights > 0)
-    # of floats: a GPU has no ArgMax of integers
-    return as_int(ops.argmax(as_float(above), axis=-1))
+    return _first((sums > threshold) & (weights > 0))

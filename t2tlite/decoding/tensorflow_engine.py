@@ -15,11 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.data.batch_plan import padded_length
 from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
 from t2tlite.decoding.constraints import bracket_constraint, conjunction
 from t2tlite.decoding.engine import (
-    BOUNDARIES,
     EVERYTHING,
     TENSORFLOW,
     Engine,
@@ -35,7 +33,8 @@ from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
 
-MAX_SEARCHES = 32  # compiled searches that an engine keeps
+# compiled searches that an engine keeps
+MAX_SEARCHES = 32
 
 
 class TensorFlowEngine(Engine):
@@ -106,15 +105,12 @@ class TensorFlowEngine(Engine):
 
     def _build_search(self, options: DecodeHParams) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options."""
+        function = functools.partial(self._search, options)
+        return _as_graph(function, self.jit_compile)
 
-        def search_batch(*arguments: Any) -> BeamResult:
-            with _scope_of(self._frozen):
-                return search(self.model, options, *arguments)
-
-        return _as_graph(search_batch, self.jit_compile)
-
-    def _padded(self, length: int) -> int:
-        return min(padded_length(length, BOUNDARIES), self._longest)
+    def _search(self, options: DecodeHParams, *arguments: Any) -> BeamResult:
+        with _scope_of(self._frozen):
+            return search(self.model, options, *arguments)
 
     def _pad(self, rows: Rows) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
@@ -208,23 +204,18 @@ def _hypotheses(result: BeamResult, n_best: int) -> NBest:
     """The hypotheses of each sentence in the first `n_best` slots, empty ones left
     out.
     """
-    columns = [values.numpy()[:, :n_best] for values in result]
+    columns = [values.numpy()[:, :n_best].tolist() for values in result]
     n_best_lists = []
     for slots in zip(*columns, strict=True):
         hypotheses = []
         for row, score, log_prob in zip(*slots, strict=True):
+            if EOS in row:
+                row = row[: row.index(EOS)]
             if is_filled(score):
-                numbers = float(score), float(log_prob)
-                hypotheses.append(TokenHypothesis(_content(row.tolist()), *numbers))
+                ids = [i for i in row if i != PAD]
+                hypotheses.append(TokenHypothesis(ids, score, log_prob))
         n_best_lists.append(hypotheses)
     return n_best_lists
-
-
-def _content(row: list[int]) -> list[int]:
-    """The ids before the EOS, without padding."""
-    if EOS in row:
-        row = row[: row.index(EOS)]
-    return [i for i in row if i != PAD]
 
 
 def search(
@@ -317,8 +308,8 @@ def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
 def _scope_of(values: Iterable[tuple[Variable, Tensor]]) -> keras.StatelessScope:
     """A scope in which variables have these values."""
     scope = keras.StatelessScope()
-    for variable, value in values:
-        scope.add_update((variable, value))
+    for update in values:
+        scope.add_update(update)
     return scope
 
 

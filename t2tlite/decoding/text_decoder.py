@@ -20,11 +20,13 @@ from t2tlite.vocabularies.encoders import TextEncoder
 
 # An upper bound of the number of tokens of a text, without encoding it. tensor2tensor's
 # subwords may spell an ASCII character as \126;_; NFKC may make 33 bytes out of 3.
-ASCII_TOKENS = 6  # of an ASCII character
-FURTHER_BYTE_TOKENS = 17  # of each further byte of another character, in UTF-8
+# Of an ASCII character:
+ASCII_TOKENS = 6
+# Of each further byte of another character, in UTF-8:
+FURTHER_BYTE_TOKENS = 17
 
-
-NBest = list[list[Output]]  # of each sentence, best first
+# the outputs of each sentence, best first
+NBest = list[list[Output]]
 
 
 class Origin(NamedTuple):
@@ -58,7 +60,7 @@ class TooLong(ValueError):
 class Decoded(NamedTuple):
     """Sentences decoded and scored."""
 
-    n_best: NBest  # for each sentence, best first
+    n_best: NBest
     score: Score
 
 
@@ -117,7 +119,7 @@ class TextDecoder:
             prefix = [""] * len(sources)
         # white space at the end would be a piece of its own, which text never has
         starts = [text.strip() for text in prefix]
-        _check_pairs("sentence", sources, "prefix, which may be empty", starts)
+        _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
         prefixes = self._encode(self.target_encoder, starts, rules.strips, origin)
         to_decode = []
@@ -195,7 +197,7 @@ class TextDecoder:
         Only alpha, batch_size and the rules matter of the options. Raises ValueError if
         there are not as many targets as sources, or one is longer than the limit.
         """
-        _check_pairs("source", sources, "target", targets)
+        _check_pairs("source needs a target", sources, targets)
         rules = rules_of(options)
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
         target_ids = self._encode(self.target_encoder, targets, rules.strips, origin)
@@ -239,7 +241,8 @@ class TextDecoder:
         sources = list(map(self.task.source, sentences))
         source_ids = self._encode(self.source_encoder, sources)
         all_aligned = []
-        rows = []  # the source and the target of each output that has words
+        # the source and the target of each output that has words
+        rows = []
         targets = []
         to_align = []
         for source, ids, outputs in zip(sources, source_ids, n_best, strict=True):
@@ -283,16 +286,12 @@ class TextDecoder:
         what is to be scored) exceeds the limit.
         """
         sources = map(self.task.source, sentences)
-        self._check_lengths(self.source_encoder, sources, origin)
-        self._check_lengths(self.target_encoder, targets, origin)
-
-    def _check_lengths(
-        self, encoder: TextEncoder, texts: Iterable[str], origin: Origin
-    ) -> None:
-        for i, text in enumerate(texts):
-            # to encode all would be slow
-            if most_tokens(text) >= self.max_source_tokens:
-                self._encode(encoder, [text], origin=origin.after(i))
+        both = (self.source_encoder, sources), (self.target_encoder, targets)
+        for encoder, texts in both:
+            for i, text in enumerate(texts):
+                # to encode all would be slow
+                if most_tokens(text) >= self.max_source_tokens:
+                    self._encode(encoder, [text], origin=origin.after(i))
 
     @property
     def max_source_tokens(self) -> int:
@@ -337,15 +336,10 @@ def evenly_spaced(count: int, wanted: int) -> list[int]:
     return [i * count // wanted for i in range(wanted)]
 
 
-def _check_pairs(
-    name: str, texts: Sequence[str], other_name: str, others: Sequence[str]
-) -> None:
+def _check_pairs(needed: str, texts: Sequence[str], others: Sequence[str]) -> None:
     """Raises ValueError unless there are as many texts as others."""
     if len(texts) != len(others):
-        raise ValueError(
-            f"Each {name} needs a {other_name}. Received: {len(texts)} and"
-            f" {len(others)}."
-        )
+        raise ValueError(f"Each {needed}. Received: {len(texts)} and {len(others)}.")
 
 
 def _check_n_best(sentences: Sequence[str], n_best: NBest) -> None:

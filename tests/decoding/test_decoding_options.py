@@ -14,8 +14,11 @@ import pytest
 import t2tlite
 from t2tlite.decoding import constraints
 from t2tlite.decoding.beam_search import FORBIDDEN
-from t2tlite.metrics.bleu import compound_split_bleu
-from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
+from t2tlite.metrics.corpus_metrics import (
+    compound_split_bleu,
+    corpus_scores,
+    paired_bootstrap,
+)
 from t2tlite.tasks.task import Output, open_task
 
 SENTENCES = [

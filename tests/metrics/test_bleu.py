@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.metrics.bleu import (
+from t2tlite.metrics.corpus_metrics import (
+    CorpusScore,
+    MetricOptions,
     compound_split_bleu,
+    corpus_scores,
     moses_tokenize,
     multi_bleu,
     replace_unicode_punctuation,
     split_hyphens,
 )
-from t2tlite.metrics.corpus_metrics import CorpusScore, MetricOptions, corpus_scores
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [

@@ -82,9 +82,11 @@ def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     assert set(encoder.pieces(range(encoder.vocab_size))) >= set(marked)
 
 
-@pytest.mark.parametrize("size", [0, -(2**40), 2**31 - 1])
-def test_impossible_sizes(tmp_path, size):
-    message = rf"at least 1 and at most 10,000,000\. Received: {size}\."
+@pytest.mark.parametrize(
+    ("size", "bound"), [(0, "least"), (-(2**40), "least"), (2**31 - 1, "most")]
+)
+def test_impossible_sizes(tmp_path, size, bound):
+    message = rf"vocab_size={size}, which must be at {bound} \d+ for this text"
     with pytest.raises(ValueError, match=message):
         train_sentencepiece(SENTENCES, size, tmp_path / "vocab.model")
 
@@ -113,6 +115,6 @@ def test_model_with_other_marks(tmp_path):
         vocab_size=33,
         minloglevel=2,
     )
-    message = r"must have the ids 0 and 1\. Received: -1 and 2"
+    message = r"padding id 0 and the EOS id 1\. Received: -1 and 2"
     with pytest.raises(ValueError, match=message):
         SentencePieceEncoder(tmp_path / "v.model")
