@@ -56,27 +56,23 @@ def conjunction(
     def constrain(
         logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
     ) -> Tensor:
+        vocabulary = indices(logits.shape[-1])
         allowed = logits
         if brackets:
             allowed = brackets(allowed, ids, step, sentences)
         if no_repeat_ngram_size:
             allowed = forbid_repetition(no_repeat_ngram_size, allowed, ids, step)
         if min_length:
-            is_eos = _is_token(logits, EOS)
-            allowed = ops.where(is_eos & (step < min_length), FORBIDDEN, allowed)
+            too_early = ops.equal(vocabulary, EOS) & (step < min_length)
+            allowed = ops.where(too_early, FORBIDDEN, allowed)
         if prefixes is not None:
             token = ops.take(ops.take(prefixes, step, axis=1), sentences)
             token = token[:, None, None]  # [N, 1, 1]
-            forced = ops.where(_is_token(logits, token), logits, FORBIDDEN)
+            forced = ops.where(ops.equal(vocabulary, token), logits, FORBIDDEN)
             allowed = ops.where(ops.equal(token, PAD), allowed, forced)
         return allowed
 
     return constrain
-
-
-def _is_token(logits: Tensor, token: Tensor) -> Tensor:
-    """Whether an entry of the logits is of this token: bool [V], or [N, 1, V]."""
-    return ops.equal(indices(logits.shape[-1]), token)
 
 
 def forbid_repetition(size: int, logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:

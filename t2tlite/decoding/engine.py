@@ -325,9 +325,8 @@ class Engine(abc.ABC):
         self, sources: Rows, targets: Rows, options: DecodeHParams
     ) -> Iterator[list[int]]:
         """Batches of pairs whose longer sides have about equal length."""
-        lengths = []
-        for source, target in zip(sources, targets, strict=True):
-            lengths.append(max(len(source), len(target), 1))
+        pairs = zip(sources, targets, strict=True)
+        lengths = [max(1, *map(len, pair)) for pair in pairs]
         size = options.batch_size
         given = DecodeHParams(beam_size=1, extra_length=0, batch_size=size)
         return batches_by_length(lengths, given, self.threads)

@@ -50,9 +50,8 @@ class MetricOptions(CheckedFields):
 
     tokenize: str = checked_field(
         "13a",
-        "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char, none; ja-mecab,"
-        " ko-mecab (pip install 'sacrebleu[ja]', 'sacrebleu[ko]'); flores101,"
-        " flores200, spBLEU-1K, which download a model.",
+        "How BLEU splits text: a tokeniser of sacrebleu's, such as zh; ja-mecab needs"
+        " pip install 'sacrebleu[ja]', flores200 downloads a model.",
         choices=TOKENIZERS,
     )
     lowercase: bool = checked_field(
@@ -63,8 +62,7 @@ class MetricOptions(CheckedFields):
     )
     confidence: bool = checked_field(
         False,
-        "Also the 95% confidence interval of each score, over 1,000 test sets drawn"
-        " from the sentences (bootstrap resampling).",
+        "Also the 95% confidence interval of each score, by bootstrap resampling.",
     )
 
 
@@ -227,6 +225,53 @@ def paired_bootstrap(
         )
         differences.append(difference)
     return differences
+
+
+class Change(NamedTuple):
+    """A sentence that two systems translate differently.
+
+    Attributes:
+        line: its number, from 1.
+        reference: the first of its references.
+        baseline: the baseline's translation.
+        system: the system's translation.
+        gain: by how much the score of the system's is better; below 0 if it is worse.
+    """
+
+    line: int
+    reference: str
+    baseline: str
+    system: str
+    gain: float
+
+
+def largest_changes(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[str],
+    metric: str = "chrf",
+    options: MetricOptions = DEFAULTS,
+    more_references: Sequence[Sequence[str]] = (),
+    count: int = 5,
+) -> list[Change]:
+    """The `count` sentences that the system translates better than the baseline by the
+    largest difference of a metric, then those that it translates worse, each with the
+    largest difference first. The metric computes the score of each sentence. Other
+    arguments and errors are those of `paired_bootstrap`.
+    """
+    sides = checked_lines(baseline, system, references, *more_references)
+    [made] = make_metrics([metric], options)
+    is_error = isinstance(made, TER) or getattr(made, "counts_errors", False)
+    sign = -1 if is_error else 1
+    changes = []
+    for line, (old, new, *right) in enumerate(zip(*sides, strict=True), start=1):
+        before = made.sentence_score(old, right).score
+        gain = sign * (made.sentence_score(new, right).score - before)
+        changes.append(Change(line, right[0], old, new, gain))
+    changes.sort(key=lambda change: -change.gain)
+    better = [change for change in changes[:count] if change.gain > 0]
+    worse = [change for change in changes[-count:] if change.gain < 0]
+    return better + worse[::-1]
 
 
 def make_metrics(
