@@ -147,11 +147,25 @@ def bracket_constraint(
         can_close = between_words & holds_word & ~is_closed
         is_due = ops.where(at_end, is_closed, ~may_be_tag)
 
-        # The tokens of each class; then single tokens: the closing bracket, and the
-        # next of the words or EOS.
-        allowed, any_word = _allow_classes(
-            logits, members, can_open, may_be_punctuation, may_be_tag
-        )
+        # The tokens of each class. If tags may follow, they are raised, so that
+        # together they are as probable as all words. The exponentials are as in
+        # `_best_continuations`, so that TensorFlow computes them once.
+        largest = ops.max(logits, axis=-1, keepdims=True)
+        sums = ops.matmul(ops.exp(logits - largest), members)
+        sums = ops.maximum(sums, LEAST)  # [N, M, C]
+        punctuation = ops.where(may_be_punctuation, 0.0, sums[:, :, PUNCTUATION])
+        all_sum = sums[:, :, WORD] + sums[:, :, TAG] + punctuation
+        any_word = ops.log(all_sum) + largest[:, :, 0]  # [N, M]
+        raised = ops.log(all_sum / sums[:, :, TAG])
+        # to the logits of each class
+        added = [ops.full_like(any_word, FORBIDDEN)] * len(CLASSES)
+        added[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
+        added[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
+        added[TAG] = ops.where(may_be_tag, raised, FORBIDDEN)
+        added = ops.stack(added, axis=2)
+        allowed = logits + ops.matmul(added, ops.transpose(members))
+
+        # Single tokens: the closing bracket, and the next of the words or EOS.
         place = ops.maximum(innermost, 0)[:, :, None]
         opening = ops.take_along_axis(ids, place, axis=2)[:, :, 0]
         closing = ops.where(can_close, ops.take(classes[1], opening), PAD)
@@ -192,37 +206,6 @@ def _progress(classes: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     nested = step - 1 - _last((kinds >= 0) & ~opens, places)
     words = ops.sum(as_int(is_word), axis=2)
     return depth, innermost, _last(is_word, places), nested, words
-
-
-def _allow_classes(
-    logits: Tensor,
-    members: Tensor,
-    can_open: Tensor,
-    may_be_punctuation: Tensor,
-    may_be_tag: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """The logits without the tokens of classes that may not follow; and the logit of
-    all words together, [N, M].
-
-    `members`, float32 [V, C], is 1 where a token is of a class. If tags may follow,
-    they are raised, so that together they are as probable as all words.
-    """
-    # largest, and the exponentials, are as in `_best_continuations`, so that TensorFlow
-    # computes them once
-    largest = ops.max(logits, axis=-1, keepdims=True)
-    # [N, M, C]
-    sums = ops.maximum(ops.matmul(ops.exp(logits - largest), members), LEAST)
-    punctuation = ops.where(may_be_punctuation, 0.0, sums[:, :, PUNCTUATION])
-    words = sums[:, :, WORD] + sums[:, :, TAG] + punctuation
-    any_word = ops.log(words) + largest[:, :, 0]  # [N, M]
-    raised = ops.log(words / sums[:, :, TAG])
-    # to the logits of each class
-    added = [ops.full_like(any_word, FORBIDDEN)] * len(CLASSES)
-    added[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
-    added[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
-    added[TAG] = ops.where(may_be_tag, raised, FORBIDDEN)
-    by_class = ops.stack(added, axis=2)
-    return logits + ops.matmul(by_class, ops.transpose(members)), any_word
 
 
 def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:

@@ -289,7 +289,7 @@ class Engine(abc.ABC):
         """
 
     @abc.abstractmethod
-    def _score_batch(self, sources: Rows, targets: Rows) -> Iterable[float]:
+    def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
         """The log-probability of each target, EOS included."""
 
     def _attend_batch(self, sources: Rows, targets: Rows) -> Iterable[np.ndarray]:
@@ -350,7 +350,7 @@ class Engine(abc.ABC):
             return function(*rows)
 
         batches = list(batches)
-        computed = map(of_batch, batches)
+        computed: Iterable[Iterable[Result]] = map(of_batch, batches)
         if self.threads > 1:
             computed = _in_threads(self.threads, of_batch, batches)
         for batch, results in zip(batches, computed, strict=True):

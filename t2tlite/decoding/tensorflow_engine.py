@@ -74,19 +74,18 @@ class TensorFlowEngine(Engine):
     ) -> NBest:
         length = self._padded(int(limits.max()))
         extra_inputs: dict[str, Any] = {}
-        prefixes = [sentence.prefix for sentence in sentences]
+        sources, prefixes, constraints = zip(*sentences, strict=True)
         if any(prefixes):
             extra_inputs["prefixes"] = _block(prefixes, length)
-        constraints = [each.constraint for each in sentences if each.constraint]
-        if constraints:
+        if any(constraints):
             extra_inputs["brackets"] = _brackets(constraints)
         if options.samples:
-            extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
+            extra_inputs["uniforms"] = _uniforms(sources, length, options)
         with self._building:
             search_batch = self._search_with(_built_for(options))
         try:
             result = search_batch(
-                self._pad([sentence.ids for sentence in sentences]),
+                self._pad(sources),
                 limits.astype(np.int32),
                 length if self.jit_compile else np.int32(length),
                 np.float32(options.alpha),
@@ -105,12 +104,12 @@ class TensorFlowEngine(Engine):
 
     def _build_search(self, options: DecodeHParams) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options."""
-        function = functools.partial(self._search, options)
-        return _as_graph(function, self.jit_compile)
 
-    def _search(self, options: DecodeHParams, *arguments: Any) -> BeamResult:
-        with _scope_of(self._frozen):
-            return search(self.model, options, *arguments)
+        def search_batch(*arguments: Any) -> BeamResult:
+            with _scope_of(self._frozen):
+                return search(self.model, options, *arguments)
+
+        return _as_graph(search_batch, self.jit_compile)
 
     def _pad(self, rows: Rows) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
@@ -173,23 +172,16 @@ def _brackets(constraints: Sequence[Bracketing]) -> tuple[np.ndarray, ...]:
     return all_classes[0], _block(tokens, width), _block(choices, width, ABSENT)
 
 
-def _uniforms(
-    sentences: Sequence[Sentence],
-    limits: np.ndarray,
-    length: int,
-    options: DecodeHParams,
-) -> np.ndarray:
+def _uniforms(sources: Rows, length: int, options: DecodeHParams) -> np.ndarray:
     """Random numbers float32 [B, M, L]; those of a sentence depend only on it and the
     seed.
     """
-    shape = (len(sentences), options.hypotheses, length)
-    uniforms: np.ndarray = np.zeros(shape, np.float32)
-    for rows, sentence, limit in zip(uniforms, sentences, limits, strict=True):
-        for number, row in enumerate(rows):
-            seed = [options.sampling_seed, number, *sentence.ids]
-            random = np.random.default_rng(seed)
-            row[:limit] = random.random(limit, dtype=np.float32)
-    return uniforms
+    uniforms = []
+    for ids in sources:
+        for number in range(options.hypotheses):
+            random = np.random.default_rng([options.sampling_seed, number, *ids])
+            uniforms.append(random.random(length, dtype=np.float32))
+    return np.reshape(uniforms, (len(sources), options.hypotheses, length))
 
 
 def _block(rows: Rows, width: int, padding: int = PAD) -> np.ndarray:
@@ -240,7 +232,8 @@ def search(
     rules = rules_of(options)
     brackets = None
     if "brackets" in extra_inputs:
-        brackets = bracket_constraint(*extra_inputs["brackets"], max_lengths)
+        classes, tokens, choices = extra_inputs["brackets"]
+        brackets = bracket_constraint(classes, tokens, choices, max_lengths)
     common = {
         "max_lengths": max_lengths,
         "alpha": alpha if rules.penalises(options) else 0.0,

@@ -118,7 +118,7 @@ class TextDecoder:
         if prefix is None:
             prefix = [""] * len(sources)
         # white space at the end would be a piece of its own, which text never has
-        starts = [text.strip() for text in prefix]
+        starts = list(map(str.strip, prefix))
         _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
         prefixes = self._encode(self.target_encoder, starts, rules.strips, origin)
@@ -310,7 +310,7 @@ class TextDecoder:
         than `max_source_tokens`.
         """
         if strips:
-            texts = [text.strip() for text in texts]
+            texts = list(map(str.strip, texts))
         encoded = encoder.encode_batch(texts)
         for i, ids in enumerate(encoded):
             if len(ids) > self.max_source_tokens:

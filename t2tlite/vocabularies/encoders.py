@@ -54,8 +54,7 @@ def open_encoder(path: str | Path, name: str = "") -> TextEncoder:
         if (name or str(path)).endswith(encoder.ending):
             return encoder(path)
     raise ValueError(
-        "A vocabulary's file name must end in .model (SentencePiece) or .subwords"
-        f" (tensor2tensor). Received: {path}."
+        f"A vocabulary's file name must end in .model or .subwords. Received: {path}."
     )
 
 

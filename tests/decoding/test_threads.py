@@ -97,10 +97,6 @@ def test_threads_share_the_memory_and_get_several_batches(threads):
         assert positions * threads <= engine.BATCH_POSITIONS or len(batch) == 1
 
 
-def test_few_sentences_are_not_scattered():
-    assert len(list(batches_by_length([7] * 30, DecodeHParams(), threads=2))) == 1
-
-
 def test_threads_translate_as_one_does(tiny_run):
     sentences = []
     for animal in ("cat", "dog", "fish"):
@@ -117,10 +113,6 @@ def test_threads_that_begin_together_do_not_make_tensorflow_warn(tiny_run, caplo
     translations = together.translate(sentences)
     together.score(sentences, translations)
     assert "retracing" not in caplog.text
-
-
-def test_an_ensemble_decodes_with_threads_too(tiny_run):
-    assert load([tiny_run.run, tiny_run.run], threads=2).engine.threads == 2
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
@@ -164,11 +156,3 @@ def test_threads_divide_the_cores(settings, monkeypatch):
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "5")  # the user's setting counts
     keras_run.divide_cores(2)
     assert settings == [2, 1]
-
-
-def test_tensorflow_that_computes_keeps_its_threads(settings, monkeypatch):
-    def refuse(threads):
-        raise RuntimeError("cannot be modified after initialization")
-
-    monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", refuse)
-    keras_run.divide_cores(2)

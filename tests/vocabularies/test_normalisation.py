@@ -237,11 +237,6 @@ def test_blank(encoders, text):
     assert words(text) == []
 
 
-def test_words_are_as_they_are_written():
-    text = "10\u00a0000 \u200b co\u00adop\tcafe\u0301 \ufeff"
-    assert words(text) == ["10", "000", "co\u00adop", "cafe\u0301"]
-
-
 def test_a_vocabulary_without_the_rule_keeps_text(tmp_path):
     train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", normalization=NONE)
     encoder = SentencePieceEncoder(tmp_path / "v.model")

@@ -178,20 +178,6 @@ def test_quotes_and_line_ends(tmp_path):
         assert SubwordEncoder(path).vocab_size == 10
 
 
-def test_lines_are_read_as_tensorflow_reads_them(tmp_path):
-    """tensor2tensor reads with TensorFlow's GFile, which leaves carriage returns out,
-    and strips each line's end.
-    """
-    tf = pytest.importorskip("tensorflow")
-    path = tmp_path / "v.subwords"
-    path.write_bytes(
-        "<pad>\n<EOS>\na\rb_\n\nc_ \t\n \x0bd\x85e_\u3000\r\n\nf\u2028_".encode()
-    )
-    with tf.io.gfile.GFile(str(path)) as file:
-        lines = [line.rstrip() for line in file]
-    assert SubwordEncoder(path).pieces(range(8)) == lines
-
-
 def test_empty_and_equal_lines(tmp_path):
     """As in tensor2tensor: the ids of the others stay what they are, and of equal lines
     the later one is used.

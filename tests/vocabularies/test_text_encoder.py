@@ -6,9 +6,7 @@ import pytest
 import sentencepiece
 from sample_texts import NASTY, SENTENCES
 
-from t2tlite.programs.export.graph import SentencePieceText
 from t2tlite.types import EOS, PAD
-from t2tlite.vocabularies.normalisation import NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import (
     FEW_TEXTS,
     SentencePieceEncoder,
@@ -45,23 +43,6 @@ def test_marks_and_size(encoder):
     special = ["<pad>", "</s>", "<unk>", "<0x00>", "<0xFF>"]
     assert encoder.pieces([0, 1, 2, 3, 258]) == special
     assert encoder.pieces(encoder.encode("the cat\x07")) == ["▁the", "▁cat", "<0x07>"]
-
-
-def test_decode_of_what_a_model_may_say(encoder):
-    assert encoder.decode([3 + 0xC3]) == "\ufffd"  # half a character
-    assert encoder.decode([3 + 0xC3, 3 + 0xA9]) == "é"
-
-
-@pytest.mark.parametrize("normalization", NORMALIZATIONS)
-def test_a_graph_gives_the_same_ids(normalization, tmp_path):
-    tf = pytest.importorskip("tensorflow")
-    path = tmp_path / "v.model"
-    train_sentencepiece(SENTENCES, 300, path, ["<BT>"], normalization)
-    encoder = SentencePieceEncoder(path)
-    text = SentencePieceText(encoder)
-    tokenize = tf.function(lambda texts: text.encode(texts))
-    rows = tokenize(tf.constant([text.encode() for text in NASTY])).to_list()
-    assert rows == [[*encoder.encode(text), EOS] for text in NASTY]
 
 
 def test_long_sentences_are_learned_from(tmp_path):
