@@ -364,8 +364,7 @@ def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> Corpu
     # be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     result = metric.corpus_score(translations, all_references)
-    settings = "case:mixed|eff:no|tok:none|smooth:none"
-    return CorpusScore(result, f"nrefs:{len(references)}|{settings}")
+    return CorpusScore(result, str(metric.get_signature()))
 
 
 def replace_unicode_punctuation(line: str) -> str:

@@ -44,11 +44,6 @@ NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
 NORMALIZER_SPEC, NAME = b"\x1a", b"\x0a"
 COMPILED_JOINERS = {JOINER: "\ue00d", NON_JOINER: "\ue00c"}
 
-# The most frequent characters, which make up this share of the training text, are
-# pieces; the others are spelled in bytes. Text of up to 10,000 characters keeps them
-# all. Web-crawled text loses thousands of characters that occur only a few times.
-CHARACTER_COVERAGE = 0.9999
-
 # How each type of vocabulary is learned. Only the first has bytes, to spell any text:
 # in the others, what training did not see is the unknown token.
 PIECES, CHARACTERS, WORDS = VOCAB_TYPES = ("sentencepiece", "characters", "words")
@@ -58,7 +53,11 @@ LEARNING: dict[str, dict[str, Any]] = {
         "byte_fallback": True,
         # so that any number is copied digit by digit
         "split_digits": True,
-        "character_coverage": CHARACTER_COVERAGE,
+        # The most frequent characters, which make up this share of the training text,
+        # are pieces; the others are spelled in bytes. Text of up to 10,000 characters
+        # keeps them all. Web-crawled text loses thousands of characters that occur only
+        # a few times.
+        "character_coverage": 0.9999,
     },
     CHARACTERS: {"model_type": "char", "character_coverage": 1.0},
     WORDS: {"model_type": "word", "character_coverage": 1.0},

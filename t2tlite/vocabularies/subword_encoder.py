@@ -189,8 +189,8 @@ class SubwordEncoder(TextEncoder):
                 match = match[:-1]
             if not match:
                 raise ValueError(
-                    f"{self.path} must have each of its characters as a subtoken."
-                    f" Received: none for {escaped[start]!r}, of {token[:40]!r}."
+                    f"Each character must be a subtoken of {self.path}. Received:"
+                    f" none for {escaped[start]!r}, of {token[:40]!r}."
                 )
             ids.append(self._ids[match])
             start += len(match)
