@@ -17,9 +17,8 @@ import tensorflow as tf
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.engine import BOUNDARIES
-from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.search_ops import is_filled
+from t2tlite.decoding.beam_search import is_filled
+from t2tlite.decoding.engine import BOUNDARIES, rules_of
 from t2tlite.decoding.tensorflow_engine import log_probs, search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.layers.sublayer import forward_only
