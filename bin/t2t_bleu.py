@@ -40,7 +40,9 @@ reversed it?
 draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap
 resampling), and prints both scores of each metric, the difference, and p: how often a
 difference this large arises by chance alone. Below 0.05 it is called significant.
---seed=N draws other test sets.
+--seed=N draws other test sets. Then it prints the sentences that changed most, five
+that became better and five that became worse, by the score of each sentence: that of
+the first metric other than bleu, by default chrf.
 
 With --compound_split a second line gives the BLEU that Attention Is All You Need
 reports for English to German: on Moses's tokens, with hyphenated compounds split.
@@ -63,9 +65,12 @@ from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
 from t2tlite.metrics.bleu import compound_split_bleu
 from t2tlite.metrics.corpus_metrics import (
+    Change,
     Difference,
     MetricOptions,
+    compound_split_bleu,
     corpus_scores,
+    largest_changes,
     paired_bootstrap,
 )
 
@@ -122,6 +127,16 @@ def main(flags: BleuFlags) -> None:
             *systems, references, flags.metrics, flags, flags.seed, more
         )
         print(_comparison(flags.compare, flags.translation, differences))
+        # BLEU is of whole texts
+        metric = next((name for name in flags.metrics if name != "bleu"), "chrf")
+        changes = largest_changes(
+            texts[flags.compare], translations, references, metric, flags, more
+        )
+        for change in changes:
+            direction = "better" if change.gain > 0 else "worse"
+            gain = f"{direction} by {abs(change.gain):.2f} ({metric})"
+            print(f"\nline {change.line}, {gain}")
+            print(_texts(flags.compare, flags.translation, change))
     else:
         shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
@@ -148,6 +163,16 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
         " Significant: p below 0.05."
     )
     return "\n".join([table + note, *signatures])
+
+
+def _texts(baseline: str, system: str, change: Change) -> str:
+    """Returns the reference and both translations of a sentence, a line for each."""
+    names = ["reference", Path(baseline).name, Path(system).name]
+    width = max(map(len, names))
+    lines = []
+    for name, text in zip(names, change[1:4], strict=True):
+        lines.append(f"{name:{width}}  {text}")
+    return "\n".join(lines)
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -323,7 +323,7 @@ class DecodeHParams(CheckedFields):
     extra_length: int = checked_field(
         50, "a translation has at most this many tokens more than its source", low=0
     )
-    batch_size: int = checked_field(  # or sentences, see decoding/rules.py
+    batch_size: int = checked_field(  # or sentences, see decoding/engine.py
         0,
         "source tokens of a batch, padding counted; 0: 4,096 or fewer; with t2t_rules"
         " sentences, 0: 32",
@@ -332,10 +332,10 @@ class DecodeHParams(CheckedFields):
     return_beams: int = checked_field(
         1, "n-best: this many translations of each sentence, with their scores", low=1
     )
-    # see decoding/rules.py
+    # see decoding/engine.py
     t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")
 
-    # Constraints; see decoding/constraints.py and decoding/bracket_constraint.py.
+    # Constraints; see decoding/constraints.py.
     tree_constraint: bool = checked_field(
         False, "a parser's sequences are trees over the sentence's words"
     )
@@ -357,12 +357,6 @@ class DecodeHParams(CheckedFields):
     )
     sampling_keep_top_k: int = checked_field(
         0, "draw from this many most probable tokens; 0: from all", low=0
-    )
-    sampling_top_p: float = checked_field(
-        1.0,
-        "draw from the fewest tokens that together have this probability",
-        low=1e-6,
-        high=1.0,
     )
     sampling_seed: int = checked_field(
         0, "random seed; the same seed draws the same translations", low=0

@@ -22,7 +22,6 @@ class DecodeOptions(TypedDict, total=False):
     sampling_method: str
     sampling_temp: float
     sampling_keep_top_k: int
-    sampling_top_p: float
     sampling_seed: int
 
 

@@ -34,39 +34,32 @@ def align(
     >>> align(weights, {0: [0, 1], 1: [2]}, {0: [0], 1: [1]})
     [(0, 0), (1, 1)]
     """
-    alignment: Alignment = []
-    if source_words:
-        sources = list(source_words)
-        by_word = word_weights(weights, source_words.values(), target_words.values())
-        for target, row in zip(target_words, by_word, strict=True):
-            alignment.append((sources[int(row.argmax())], target))
-    return alignment
+    if not source_words:
+        return []
+    sources = list(source_words)
+    by_word = word_weights(weights, source_words.values(), target_words.values())
+    nearest = [sources[int(row.argmax())] for row in by_word]
+    return list(zip(nearest, target_words, strict=True))
 
 
 def word_pieces(
     encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
 ) -> WordPieces:
-    """The pieces of a text that count in alignments, by word; the first `tag_words`
-    words are left out and not counted.
+    """The pieces of a text that count in alignments, by word: those of the word that
+    have a letter or digit, or all if none has. The first `tag_words` words are left out
+    and not counted.
     """
-    if not text.split():  # pieces that make no word, such as a space alone
+    # there may be pieces that make no word, such as a space alone
+    if not text.split():
         return {}
     pieces = encoder.pieces(ids)
+    words = words_of_pieces(encoder, ids, text)
     counted = {}
-    for word, indices in pieces_by_word(words_of_pieces(encoder, ids, text)).items():
+    for word, indices in pieces_by_word(words).items():
+        with_letters = [i for i in indices if any(map(str.isalnum, pieces[i]))]
         if word >= tag_words:
-            counted[word - tag_words] = pieces_that_count(pieces, indices)
+            counted[word - tag_words] = with_letters or indices
     return counted
-
-
-def pieces_that_count(pieces: Sequence[str], indices: Sequence[int]) -> list[int]:
-    """Those of a word's pieces that have a letter or digit, or all if none has.
-
-    >>> pieces_that_count(["▁ab", "c", ".", "▁-"], [0, 1, 2])
-    [0, 1]
-    """
-    with_letters = [i for i in indices if any(map(str.isalnum, pieces[i]))]
-    return with_letters or list(indices)
 
 
 def word_weights(
@@ -92,14 +85,13 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     last.
     """
     words = text.split()
-    encoded_ids: list[int] = []
     numbers: list[int] = []
+    encoded_ids: list[int] = []
     for number, pieces in enumerate(encoder.encode_batch(words)):
-        encoded_ids += pieces
         numbers += [number] * len(pieces)
-    if encoded_ids == list(
-        ids
-    ):  # as with SentencePiece, whose pieces do not span words
+        encoded_ids += pieces
+    # as with SentencePiece, whose pieces do not span words
+    if encoded_ids == list(ids):
         return numbers
     numbers = []
     seen = 0

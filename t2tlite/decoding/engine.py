@@ -4,6 +4,9 @@ out.
 `Engine` batches sentences, limits the lengths of their hypotheses and halves a batch
 that does not fit into memory; an engine decodes the batch. There are two: TensorFlow
 (`tensorflow_engine.py`), and CTranslate2 (`programs/export/ctranslate2_engine.py`).
+
+Text is decoded and scored by our rules, or by tensor2tensor's (`t2t_rules`). What
+differs between the two is a method or an attribute of `rules_of(options)`.
 """
 
 # B batch, S source length, T target length, both in tokens
@@ -13,13 +16,12 @@ import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
-from t2tlite.decoding.rules import rules_of
 from t2tlite.machine import check_not_forked
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.types import AttentionWeights, Tensor
@@ -36,41 +38,128 @@ OPTIONS = [field.name for field in dataclasses.fields(DecodeHParams)]
 EVERYTHING = frozenset([*OPTIONS, PREFIXES, ALIGNMENTS])
 
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
-# The default size of a batch:
-BATCH_TOKENS = 4096  # source tokens, padding counted
+# The default size of a batch: source tokens, padding counted; and positions
+BATCH_TOKENS = 4096
 # of all hypotheses that are decoded at a time; their keys and values in the cache need
 # most of the memory
 BATCH_POSITIONS = 32_768
+# tensor2tensor's default
+T2T_SENTENCES = 32
 # Threads that share the work get so many batches each, so that all end together, but
 # none of fewer tokens. On two cores 256 was the best of 128, 256 and 512, with 32 and
 # 100 sentences, models of 128 and of 512 dimensions.
 BATCHES_EACH = 4
 LEAST_TOKENS = 256
 
-Ids = Sequence[int]  # token ids, without the EOS
+# token ids, without the EOS; and those of several sentences
+Ids = Sequence[int]
+Rows = Sequence[Ids]
 # called with the number of sentences after each batch, for a progress bar
 Done = Callable[[int], object]
 Result = TypeVar("Result")
 
 
 class Sentence(NamedTuple):
-    """A source to decode, and what its hypotheses must keep to."""
+    """A source to decode, and what its hypotheses must keep to.
+
+    Attributes:
+        ids: the tokens of the source.
+        prefix: the tokens with which each hypothesis begins.
+        constraint: the sequences that are allowed; None for all.
+    """
 
     ids: Ids
-    prefix: Ids = ()  # the tokens with which each hypothesis begins
+    prefix: Ids = ()
     constraint: Bracketing | None = None
 
 
 class TokenHypothesis(NamedTuple):
-    """A hypothesis as token ids."""
+    """A hypothesis as token ids.
 
-    ids: list[int]  # without the EOS
-    score: float  # log_prob / length penalty
-    log_prob: float  # log-probability (natural) of the tokens, the EOS included
+    Attributes:
+        ids: those of the tokens, without the EOS.
+        score: log_prob / length penalty.
+        log_prob: log-probability (natural) of the tokens, the EOS included.
+    """
+
+    ids: list[int]
+    score: float
+    log_prob: float
+
+
+# those of each sentence, best first
+NBest = list[list[TokenHypothesis]]
 
 
 class OutOfMemoryError(Exception):
     """A batch does not fit into memory."""
+
+
+def length_penalty(length: float, alpha: float) -> Any:
+    """((5 + length) / 6)^alpha, by which beam search compares hypotheses of different
+    lengths in tokens, EOS included (Wu et al., 2016, equation 14).
+    """
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+class Rules:
+    """The rules by which outputs are made and scored: ours, by which an output depends
+    only on its source and the options, or those of tensor2tensor's decoder.
+
+    Attributes:
+        depends_on_batch: whether an output also depends on the other sources of its
+            batch.
+        strips: whether white space at both ends of a text is removed.
+        keeps_sequences: whether outputs are the decoded sequences themselves.
+        scores_per_token: whether `score` is a mean negative log-probability.
+        penalises_unfinished: whether the scores of hypotheses without an EOS have a
+            length penalty too.
+    """
+
+    def __init__(self, of_t2t: bool) -> None:
+        self._of_t2t = of_t2t
+        self.depends_on_batch = of_t2t
+        self.strips = of_t2t
+        self.keeps_sequences = of_t2t
+        self.scores_per_token = of_t2t
+        self.penalises_unfinished = not of_t2t
+
+    def batches(self, sources: Sequence[str], size: int) -> list[list[int]] | None:
+        """The indices of the sources of each batch, or None to batch by tokens:
+        tensor2tensor's are `size` sentences, those with the most words first.
+        """
+        if not self._of_t2t:
+            return None
+        order = sorted(range(len(sources)), key=lambda i: -len(sources[i].split()))
+        size = size or T2T_SENTENCES
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def limits(self, lengths: Tensor, extra_length: int, longest: Tensor) -> Tensor:
+        """The maximum tokens of each output, EOS included, int [B], given the lengths
+        of its batch and the greatest of them, from which tensor2tensor counts
+        extra_length.
+        """
+        if self._of_t2t:
+            lengths = 0 * lengths + longest
+        return lengths + extra_length + 1
+
+    def penalises(self, options: DecodeHParams) -> bool:
+        """Whether scores have a length penalty; in tensor2tensor's greedy search they
+        have none.
+        """
+        return not self._of_t2t or options.beam_size > 1 or options.samples
+
+    def score(self, log_prob: float, tokens: int, alpha: float) -> float:
+        """The score of a given target from its log-probability and its number of
+        tokens, EOS included.
+        """
+        if self._of_t2t:
+            return -log_prob / tokens
+        return log_prob / length_penalty(tokens, alpha)
+
+
+def rules_of(options: DecodeHParams) -> Rules:
+    return Rules(options.t2t_rules)
 
 
 class Engine(abc.ABC):
@@ -98,6 +187,8 @@ class Engine(abc.ABC):
         self.max_positions = max_positions
         self.parameters = parameters
         self.threads = 1
+        # of a sequence in tokens, EOS included
+        self._longest = max_positions or LONGEST_BUCKET
 
     @classmethod
     def check_supported(cls, options: DecodeHParams, *features: str) -> None:
@@ -108,9 +199,9 @@ class Engine(abc.ABC):
         self,
         sentences: Sequence[Sentence],
         options: DecodeHParams,
-        done: Done = lambda count: None,
+        done: Done | None = None,
         batches: Iterable[list[int]] | None = None,
-    ) -> list[list[TokenHypothesis]]:
+    ) -> NBest:
         """For each sentence, in order, `return_beams` hypotheses or fewer, best first.
 
         A sentence without ids gets one empty hypothesis. `batches` are the indices of
@@ -118,46 +209,43 @@ class Engine(abc.ABC):
         ValueError if the engine does not support an option, there is not enough memory
         for one sentence, or the options allow no translation of it.
         """
-        self.check_supported(options)
-        if any(sentence.prefix for sentence in sentences):
-            self.check_supported(options, PREFIXES)
+        is_prefixed = any(sentence.prefix for sentence in sentences)
+        self.check_supported(options, *[PREFIXES] * is_prefixed)
         lengths = [len(sentence.ids) for sentence in sentences]
         if batches is None:
-            batches = batches_by_length(
-                lengths,
-                options.batch_size,
-                options.hypotheses,
-                options.extra_length,
-                self.threads,
-            )
-
-        def decode(batch: list[int]) -> list[list[TokenHypothesis]]:
-            chosen = [sentences[i] for i in batch]
-            limits = self._length_limits(chosen, options)
-            return self._decode_or_halve(chosen, limits, options)
-
+            batches = batches_by_length(lengths, options, self.threads)
         filled = []
         for batch in batches:
             filled.append([i for i in batch if lengths[i]])
+
+        def decode(batch: list[Sentence]) -> NBest:
+            longer = [max(len(each.ids), len(each.prefix)) for each in batch]
+            limits = rules_of(options).limits(
+                np.array(longer), options.extra_length, max(longer)
+            )
+            limits = np.minimum(limits, self._longest)
+            return self._decode_or_halve(batch, limits, options)
+
         n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
-        for i, hypotheses in self._results(decode, filter(None, filled), done):
+        results = self._results(decode, filter(None, filled), done, sentences)
+        for i, hypotheses in results:
             if not hypotheses:
                 raise ValueError(
                     "Options and weights must allow a translation of each sentence."
                     f" Received: min_length={options.min_length},"
                     f" no_repeat_ngram_size={options.no_repeat_ngram_size}, and a"
-                    f" sentence of {lengths[i]} tokens that gets none. Change these"
-                    " options, or use an earlier checkpoint: weights may not be finite."
+                    f" sentence of {lengths[i]} tokens that gets none. Change them, or"
+                    " use an earlier checkpoint: weights may not be finite."
                 )
             n_best[i] = hypotheses
         return n_best
 
     def score(
         self,
-        sources: Sequence[Ids],
-        targets: Sequence[Ids],
+        sources: Rows,
+        targets: Rows,
         options: DecodeHParams,
-        done: Done = lambda count: None,
+        done: Done | None = None,
     ) -> list[float]:
         """The log-probability (natural) of each target, EOS included, given its source,
         in order.
@@ -165,23 +253,26 @@ class Engine(abc.ABC):
         Of the options only batch_size matters, in tokens of the longer side.
         """
         log_probs = [0.0] * len(sources)
-        results = self._pair_results(self._score_batch, sources, targets, options, done)
+        batches = self._batches_of_pairs(sources, targets, options)
+        results = self._results(self._score_batch, batches, done, sources, targets)
         for i, log_prob in results:
             log_probs[i] = float(log_prob)
         return log_probs
 
     def cross_attention(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], options: DecodeHParams
+        self, sources: Rows, targets: Rows, options: DecodeHParams
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """Index and cross-attention weights of each pair, averaged over heads and
-        layers: [T, S] without EOS.
+        """Yields the index and the cross-attention weights of each pair, averaged over
+        heads and layers: [T, S] without EOS.
 
         Row t is of the position that predicts token t. Batches of pairs are computed
         when they are needed. Raises ValueError if the engine has no cross-attention.
         """
         self.check_supported(options, ALIGNMENTS)
-        results = self._pair_results(self._attend_batch, sources, targets, options)
-        return ((i, each[: len(targets[i]), : len(sources[i])]) for i, each in results)
+        batches = self._batches_of_pairs(sources, targets, options)
+        function = self._attend_batch
+        for i, weights in self._results(function, batches, None, sources, targets):
+            yield i, weights[: len(targets[i]), : len(sources[i])]
 
     @abc.abstractmethod
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
@@ -190,7 +281,7 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def _decode_batch(
         self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> list[list[TokenHypothesis]]:
+    ) -> NBest:
         """The hypotheses of sentences that have ids, each of at most as many tokens as
         its limit, int [B]; an empty list if the options allow none.
 
@@ -201,33 +292,19 @@ class Engine(abc.ABC):
     def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
         """The log-probability of each target, EOS included."""
 
-    def _attend_batch(
-        self, sources: list[Ids], targets: list[Ids]
-    ) -> Iterable[np.ndarray]:
+    def _attend_batch(self, sources: Rows, targets: Rows) -> Iterable[np.ndarray]:
         """Cross-attention weights of each pair, averaged over heads and layers: [T, S]
         or larger, with EOS. An engine that supports ALIGNMENTS implements it.
         """
         raise NotImplementedError
 
-    @property
-    def _longest(self) -> int:
-        """The maximum length of a sequence in tokens, EOS included."""
-        return self.max_positions or LONGEST_BUCKET
-
-    def _length_limits(
-        self, batch: list[Sentence], options: DecodeHParams
-    ) -> np.ndarray:
-        """The maximum length of the hypotheses of each sentence, EOS included, int
-        [B].
-        """
-        lengths = [max(len(each.ids), len(each.prefix)) for each in batch]
-        rules = rules_of(options)
-        limits = rules.limits(np.array(lengths), options.extra_length, max(lengths))
-        return np.minimum(limits, self._longest)
+    def _padded(self, length: int) -> int:
+        """The bucket boundary to which sequences of this length are padded."""
+        return min(padded_length(length, BOUNDARIES), self._longest)
 
     def _decode_or_halve(
         self, batch: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> list[list[TokenHypothesis]]:
+    ) -> NBest:
         """`_decode_batch` of the batch, or of its halves if it does not fit into
         memory.
         """
@@ -244,46 +321,42 @@ class Engine(abc.ABC):
         first = self._decode_or_halve(batch[:middle], limits[:middle], options)
         return first + self._decode_or_halve(batch[middle:], limits[middle:], options)
 
-    def _pair_results(
-        self,
-        function: Callable[[list[Ids], list[Ids]], Iterable[Result]],
-        sources: Sequence[Ids],
-        targets: Sequence[Ids],
-        options: DecodeHParams,
-        done: Done = lambda count: None,
-    ) -> Iterator[tuple[int, Result]]:
-        """The index and the result of each pair. Those whose longer sides have about
-        equal length are computed together.
-        """
-
-        def of_pairs(batch: list[int]) -> Iterable[Result]:
-            batch_sources = [sources[i] for i in batch]
-            batch_targets = [targets[i] for i in batch]
-            return function(batch_sources, batch_targets)
-
-        lengths = []
-        for source, target in zip(sources, targets, strict=True):
-            lengths.append(max(len(source), len(target), 1))
-        batches = batches_by_length(lengths, options.batch_size, threads=self.threads)
-        return self._results(of_pairs, batches, done)
+    def _batches_of_pairs(
+        self, sources: Rows, targets: Rows, options: DecodeHParams
+    ) -> Iterator[list[int]]:
+        """Batches of pairs whose longer sides have about equal length."""
+        pairs = zip(sources, targets, strict=True)
+        lengths = [max(1, *map(len, pair)) for pair in pairs]
+        size = options.batch_size
+        given = DecodeHParams(beam_size=1, extra_length=0, batch_size=size)
+        return batches_by_length(lengths, given, self.threads)
 
     def _results(
         self,
-        function: Callable[[list[int]], Iterable[Result]],
+        function: Callable[..., Iterable[Result]],
         batches: Iterable[list[int]],
-        done: Done,
+        done: Done | None,
+        *columns: Sequence[Any],
     ) -> Iterator[tuple[int, Result]]:
-        """Each index of each batch, in order, with its result among those of the
-        batch.
+        """Yields each index of each batch, in order, and the function's result for the
+        row of the columns at that index. The function gets the rows of a batch.
         """
         check_not_forked()
+
+        def of_batch(batch: list[int]) -> Iterable[Result]:
+            rows = []
+            for column in columns:
+                rows.append([column[i] for i in batch])
+            return function(*rows)
+
         batches = list(batches)
-        results: Iterator[Iterable[Result]] = map(function, batches)
+        computed: Iterable[Iterable[Result]] = map(of_batch, batches)
         if self.threads > 1:
-            results = _in_threads(self.threads, function, batches)
-        for batch, results_of_batch in zip(batches, results, strict=True):
-            yield from zip(batch, results_of_batch, strict=True)
-            done(len(batch))
+            computed = _in_threads(self.threads, of_batch, batches)
+        for batch, results in zip(batches, computed, strict=True):
+            yield from zip(batch, results, strict=True)
+            if done:
+                done(len(batch))
 
 
 def _in_threads(
@@ -306,35 +379,31 @@ def _in_threads(
 
 
 def batches_by_length(
-    lengths: Sequence[int],
-    batch_size: int = 0,
-    hypotheses: int = 1,
-    extra_length: int = 0,
-    threads: int = 1,
+    lengths: Sequence[int], options: DecodeHParams, threads: int = 1
 ) -> Iterator[list[int]]:
     """Batches of indices of sequences of about equal length, the longest first; those
     of length 0 are left out.
 
-    A batch has at most `batch_size` tokens, padding and EOS counted. By default it is
-    limited by BATCH_TOKENS and BATCH_POSITIONS, where each sequence has `hypotheses` of
-    up to `extra_length` tokens more than it. So many `threads` share these positions,
-    and each gets several batches, if these are not too small. A batch has at least one
-    sequence.
+    A batch has at most `options.batch_size` tokens, padding and EOS counted. By default
+    it is limited by BATCH_TOKENS and BATCH_POSITIONS, where each sequence has
+    `options.hypotheses` of up to `extra_length` tokens more than it. So many `threads`
+    share these positions, and each gets several batches, if these are not too small. A
+    batch has at least one sequence.
     """
     most_tokens = BATCH_TOKENS
     if threads > 1:
         part = sum(lengths) // (threads * BATCHES_EACH)
         most_tokens = min(max(part, LEAST_TOKENS), BATCH_TOKENS)
-    order = np.argsort(-np.array(lengths, np.int64), kind="stable").tolist()
-    filled = [i for i in order if lengths[i] > 0]
+    filled = [i for i, length in enumerate(lengths) if length > 0]
+    filled.sort(key=lambda i: -lengths[i])
     start = 0
     while start < len(filled):
         width = padded_length(lengths[filled[start]] + 1, BOUNDARIES)
-        if batch_size:
-            rows = batch_size // width
-        else:
-            positions = hypotheses * (width + extra_length)  # of a sentence
-            rows = min(most_tokens // width, BATCH_POSITIONS // threads // positions)
+        # of a sentence
+        positions = options.hypotheses * (width + options.extra_length)
+        rows = min(most_tokens // width, BATCH_POSITIONS // threads // positions)
+        if options.batch_size:
+            rows = options.batch_size // width
         end = start + max(1, rows)
         yield filled[start:end]
         start = end
@@ -349,14 +418,14 @@ def check_supported(
     `who` is the engine or the format of an export, for the message; the features are
     PREFIXES or ALIGNMENTS.
     """
-    missing = []
+    received = {}
     for name, (value, _) in options.diff(type(options)()).items():
-        if name not in supported:
-            missing.append(f"{name}={value}")
-    missing += [feature for feature in features if feature not in supported]
+        received[name] = f"{name}={value}"
+    received |= zip(features, features, strict=True)
+    missing = [shown for name, shown in received.items() if name not in supported]
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"
-            f" {', '.join(missing)}. Leave out what it does not support, or decode with"
-            f" the engine {TENSORFLOW}."
+            f" {', '.join(missing)}. Leave it out, or decode with the engine"
+            f" {TENSORFLOW}."
         )

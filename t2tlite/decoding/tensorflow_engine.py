@@ -4,7 +4,6 @@ given targets.
 
 # B batch, S source length, T target length, M beam size, L maximum length
 
-import contextlib
 import dataclasses
 import functools
 import threading
@@ -16,40 +15,32 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.bracket_constraint import bracket_constraint
-from t2tlite.decoding.constraints import (
-    Constraint,
-    all_of,
-    forced_prefix,
-    min_length,
-    no_repeat_ngram,
-)
+from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
+from t2tlite.decoding.constraints import bracket_constraint, conjunction
 from t2tlite.decoding.engine import (
-    BOUNDARIES,
     EVERYTHING,
     TENSORFLOW,
     Engine,
-    Ids,
+    NBest,
     OutOfMemoryError,
+    Rows,
     Sentence,
     TokenHypothesis,
+    rules_of,
 )
-from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
-from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
 
-MAX_SEARCHES = 32  # compiled searches that an engine keeps
+# compiled searches that an engine keeps
+MAX_SEARCHES = 32
 
 
 class TensorFlowEngine(Engine):
     """Computes with a Keras model. With `jit_compile`, XLA compiles a search once for
-    each padded shape. With `frozen`, weights that change after the first search may not
-    be used: those of 16 bits are cast once for all searches.
+    each padded shape. With `frozen`, weights that change later may not be used: those
+    of 16 bits are cast once for all searches.
 
     Building a search takes seconds, so options share those that they can: alpha and, of
     a beam, the number of hypotheses that are returned are inputs of a search. The
@@ -63,9 +54,11 @@ class TensorFlowEngine(Engine):
         self, model: DecodingModel, jit_compile: bool = False, frozen: bool = False
     ) -> None:
         super().__init__("", model.max_positions, model.count_params())
-        self.frozen = frozen
         self.model = model
         self.jit_compile = jit_compile
+        self._frozen: list[tuple[Variable, Tensor]] = []
+        if frozen and model.compute_dtype != "float32":
+            self._frozen = cast_values(model)
         self._log_probs = _as_graph(functools.partial(log_probs, model))
         self._weights = _as_graph(model.attention)
         self._mean_weights = _as_graph(functools.partial(mean_cross_attention, model))
@@ -78,76 +71,54 @@ class TensorFlowEngine(Engine):
 
     def _decode_batch(
         self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> list[list[TokenHypothesis]]:
+    ) -> NBest:
         length = self._padded(int(limits.max()))
         extra_inputs: dict[str, Any] = {}
-        prefixes = [sentence.prefix for sentence in sentences]
+        sources, prefixes, constraints = zip(*sentences, strict=True)
         if any(prefixes):
             extra_inputs["prefixes"] = _block(prefixes, length)
-        constraints = [each.constraint for each in sentences if each.constraint]
-        if constraints:
-            extra_inputs["brackets"] = _bracketings(constraints)
+        if any(constraints):
+            extra_inputs["brackets"] = _brackets(constraints)
         if options.samples:
-            extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
+            extra_inputs["uniforms"] = _uniforms(sources, length, options)
         with self._building:
             search_batch = self._search_with(_built_for(options))
-        inputs = self._pad([sentence.ids for sentence in sentences])
-        n_best = options.return_beams
         try:
             result = search_batch(
-                inputs,
+                self._pad(sources),
                 limits.astype(np.int32),
                 length if self.jit_compile else np.int32(length),
                 np.float32(options.alpha),
-                np.int32(n_best),
+                np.int32(options.return_beams),
                 extra_inputs,
             )
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemoryError from error
-        return _hypotheses(result, n_best)
+        return _hypotheses(result, options.return_beams)
 
-    def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
+    def _score_batch(self, sources: Rows, targets: Rows) -> Iterable[float]:
         return self._log_probs(self._pad(sources), self._pad(targets)).numpy()
 
-    def _attend_batch(
-        self, sources: list[Ids], targets: list[Ids]
-    ) -> Iterable[np.ndarray]:
+    def _attend_batch(self, sources: Rows, targets: Rows) -> Iterable[np.ndarray]:
         return self._mean_weights(self._pad(sources), self._pad(targets)).numpy()
 
     def _build_search(self, options: DecodeHParams) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options."""
 
         def search_batch(*arguments: Any) -> BeamResult:
-            with self._weights_scope():
+            with _scope_of(self._frozen):
                 return search(self.model, options, *arguments)
 
         return _as_graph(search_batch, self.jit_compile)
 
-    def _weights_scope(self) -> contextlib.AbstractContextManager[object]:
-        """The scope of a search: where weights are frozen, their values."""
-        scope = keras.StatelessScope()
-        if self.frozen and self.model.compute_dtype != "float32":
-            with tf.init_scope():  # computed now, not in the graph of the search
-                for variable, value in self._cast_values:
-                    scope.add_update((variable, value))
-        return scope
-
-    @functools.cached_property
-    def _cast_values(self) -> list[tuple[Variable, Tensor]]:
-        return cast_values(self.model)
-
-    def _padded(self, length: int) -> int:
-        return min(padded_length(length, BOUNDARIES), self._longest)
-
-    def _pad(self, rows: Sequence[Ids]) -> np.ndarray:
+    def _pad(self, rows: Rows) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
 
         A decoded sequence may fill all positions that the model knows. It then has no
         position for its EOS.
         """
         width = self._padded(max(map(len, rows)) + 1)
-        with_eos = [[*row, EOS][:width] for row in rows]
-        return _block(with_eos, width)
+        return _block([[*row, EOS][:width] for row in rows], width)
 
 
 def _as_graph(
@@ -194,36 +165,26 @@ def _built_for(options: DecodeHParams) -> DecodeHParams:
     )
 
 
-def _bracketings(
-    constraints: Sequence[Bracketing],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _brackets(constraints: Sequence[Bracketing]) -> tuple[np.ndarray, ...]:
     """The first arguments of `bracket_constraint`, for sentences of one vocabulary."""
-    tokens = [constraint.tokens for constraint in constraints]
-    choices = [constraint.choices for constraint in constraints]
+    all_classes, tokens, choices = zip(*constraints, strict=True)
     width = max(map(len, tokens))
-    return constraints[0].classes, _block(tokens, width), _block(choices, width, ABSENT)
+    return all_classes[0], _block(tokens, width), _block(choices, width, ABSENT)
 
 
-def _uniforms(
-    sentences: Sequence[Sentence],
-    limits: np.ndarray,
-    length: int,
-    options: DecodeHParams,
-) -> np.ndarray:
+def _uniforms(sources: Rows, length: int, options: DecodeHParams) -> np.ndarray:
     """Random numbers float32 [B, M, L]; those of a sentence depend only on it and the
     seed.
     """
-    shape = (len(sentences), options.hypotheses, length)
-    uniforms: np.ndarray = np.zeros(shape, np.float32)
-    for rows, sentence, limit in zip(uniforms, sentences, limits, strict=True):
-        for number, row in enumerate(rows):
-            seed = [options.sampling_seed, number, *sentence.ids]
-            random = np.random.default_rng(seed)
-            row[:limit] = random.random(limit, dtype=np.float32)
-    return uniforms
+    uniforms = []
+    for ids in sources:
+        for number in range(options.hypotheses):
+            random = np.random.default_rng([options.sampling_seed, number, *ids])
+            uniforms.append(random.random(length, dtype=np.float32))
+    return np.reshape(uniforms, (len(sources), options.hypotheses, length))
 
 
-def _block(rows: Sequence[Ids], width: int, padding: int = PAD) -> np.ndarray:
+def _block(rows: Rows, width: int, padding: int = PAD) -> np.ndarray:
     """Rows padded to a width: int32 [B, width]."""
     block: np.ndarray = np.full((len(rows), width), padding, np.int32)
     for at, row in enumerate(rows):
@@ -231,47 +192,22 @@ def _block(rows: Sequence[Ids], width: int, padding: int = PAD) -> np.ndarray:
     return block
 
 
-def _hypotheses(result: BeamResult, n_best: int) -> list[list[TokenHypothesis]]:
+def _hypotheses(result: BeamResult, n_best: int) -> NBest:
     """The hypotheses of each sentence in the first `n_best` slots, empty ones left
     out.
     """
-    ids, scores, log_probs = [values.numpy()[:, :n_best] for values in result]
+    columns = [values.numpy()[:, :n_best].tolist() for values in result]
     n_best_lists = []
-    for slots in zip(ids, scores, log_probs, strict=True):
+    for slots in zip(*columns, strict=True):
         hypotheses = []
         for row, score, log_prob in zip(*slots, strict=True):
+            if EOS in row:
+                row = row[: row.index(EOS)]
             if is_filled(score):
-                numbers = float(score), float(log_prob)
-                hypotheses.append(TokenHypothesis(_content(row), *numbers))
+                ids = [i for i in row if i != PAD]
+                hypotheses.append(TokenHypothesis(ids, score, log_prob))
         n_best_lists.append(hypotheses)
     return n_best_lists
-
-
-def _content(row: np.ndarray) -> list[int]:
-    """The ids before the EOS, without padding."""
-    ends = np.flatnonzero(row == EOS)
-    if len(ends):
-        row = row[: ends[0]]
-    return row[row != PAD].tolist()
-
-
-def constraint_of(
-    options: DecodeHParams, max_lengths: Tensor, extra_inputs: Mapping[str, Tensor]
-) -> Constraint | None:
-    """What the options and the extra inputs forbid, or None if nothing."""
-    constraints: list[Constraint] = []
-    if "brackets" in extra_inputs:
-        classes, tokens, choices = extra_inputs["brackets"]
-        constraints.append(bracket_constraint(classes, tokens, choices, max_lengths))
-    if options.no_repeat_ngram_size:
-        size = options.no_repeat_ngram_size
-        constraints.append(functools.partial(no_repeat_ngram, size))
-    if options.min_length:
-        constraints.append(functools.partial(min_length, options.min_length))
-    together = functools.partial(all_of, constraints)
-    if "prefixes" in extra_inputs:
-        return functools.partial(forced_prefix, extra_inputs["prefixes"], together)
-    return together if constraints else None
 
 
 def search(
@@ -279,26 +215,35 @@ def search(
     options: DecodeHParams,
     inputs: Tensor,
     max_lengths: Tensor,
-    length: int | Tensor,
-    alpha: float | Tensor,
-    n_best: int | Tensor,
+    length: Tensor,
+    alpha: Tensor,
+    n_best: Tensor,
     extra_inputs: Mapping[str, Tensor],
 ) -> BeamResult:
     """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
 
-    `alpha` and `n_best` count instead of the options' alpha and return_beams. `length`
-    is an int if XLA compiles the search.
+    `alpha` and `n_best`, scalars, count instead of the options' alpha and return_beams.
+    `length` is an int if XLA compiles the search.
 
     Args:
         extra_inputs: "prefixes", int32 [B, L]; "uniforms", float32 [B, M, L], which
             sampling requires; "brackets", the first arguments of `bracket_constraint`.
     """
     rules = rules_of(options)
+    brackets = None
+    if "brackets" in extra_inputs:
+        classes, tokens, choices = extra_inputs["brackets"]
+        brackets = bracket_constraint(classes, tokens, choices, max_lengths)
     common = {
         "max_lengths": max_lengths,
         "alpha": alpha if rules.penalises(options) else 0.0,
         "penalise_unfinished": rules.penalises_unfinished,
-        "constrain": constraint_of(options, max_lengths, extra_inputs),
+        "constrain": conjunction(
+            options.min_length,
+            options.no_repeat_ngram_size,
+            extra_inputs.get("prefixes"),
+            brackets,
+        ),
     }
     slots = options.hypotheses
     with cast_kernels(model):
@@ -311,17 +256,16 @@ def search(
                 uniforms=tf.ensure_shape(uniforms, (None, slots, None)),
                 temperature=options.sampling_temp,
                 keep_top_k=options.sampling_keep_top_k,
-                top_p=options.sampling_top_p,
                 **common,
             )
-        is_static = isinstance(length, int)  # for XLA
         return beam_search(
             model.decode_step,
             start_decoding,
             beam_size=slots,
             length=length,
             n_best=n_best,
-            resize_cache=None if is_static else model.resize_cache,
+            # for XLA, shapes are static
+            resize_cache=None if isinstance(length, int) else model.resize_cache,
             **common,
         )
 
@@ -351,9 +295,14 @@ def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
     So they are read and cast once a search rather than at each position, which makes
     bfloat16 a sixth faster on a CPU.
     """
+    return _scope_of(cast_values(model))
+
+
+def _scope_of(values: Iterable[tuple[Variable, Tensor]]) -> keras.StatelessScope:
+    """A scope in which variables have these values."""
     scope = keras.StatelessScope()
-    for variable, value in cast_values(model):
-        scope.add_update((variable, value))
+    for update in values:
+        scope.add_update(update)
     return scope
 
 

@@ -6,30 +6,61 @@ Evaluation during training, `t2t-decoder`, Table 3, the server and the Python AP
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Unpack
+from typing import NamedTuple, Self, Unpack
 
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
-from t2tlite.decoding.engine import Done, Engine, Sentence
-from t2tlite.decoding.rules import OURS, Rules, rules_of
-from t2tlite.decoding.source_text import (
-    NO_FILE,
-    Origin,
-    check_lengths,
-    encode_within,
-)
+from t2tlite.decoding.engine import Done, Engine, Sentence, rules_of
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.keywords import DecodeOptions
 from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
 from t2tlite.vocabularies.encoders import TextEncoder
 
+# An upper bound of the number of tokens of a text, without encoding it. tensor2tensor's
+# subwords may spell an ASCII character as \126;_; NFKC may make 33 bytes out of 3.
+# Of an ASCII character:
+ASCII_TOKENS = 6
+# Of each further byte of another character, in UTF-8:
+FURTHER_BYTE_TOKENS = 17
+
+# the outputs of each sentence, best first
+NBest = list[list[Output]]
+
+
+class Origin(NamedTuple):
+    """The file and line where sentences begin, for error messages.
+
+    Attributes:
+        file: the file's name; "" if there is none.
+        before: the number of lines before the first sentence.
+    """
+
+    file: str = ""
+    before: int = 0
+
+    def line(self, index: int) -> str:
+        """The file and line of the sentence at `index`."""
+        number = f"line {self.before + index + 1}"
+        return f"{self.file}, {number}" if self.file else number
+
+    def after(self, count: int) -> Self:
+        """The origin of the sentences after the first `count`."""
+        return self._replace(before=self.before + count)
+
+
+NO_FILE = Origin()
+
+
+class TooLong(ValueError):
+    """A sentence has more tokens than can be decoded."""
+
 
 class Decoded(NamedTuple):
     """Sentences decoded and scored."""
 
-    n_best: list[list[Output]]  # for each sentence, best first
+    n_best: NBest
     score: Score
 
 
@@ -66,11 +97,11 @@ class TextDecoder:
         self,
         sentences: Sequence[str],
         options: DecodeHParams,
-        done: Done = lambda count: None,
+        done: Done | None = None,
         origin: Origin = NO_FILE,
         prefix: Sequence[str] | None = None,
         task: Task | None = None,
-    ) -> list[list[Output]]:
+    ) -> NBest:
         """The `return_beams` best outputs of each sentence, best first: translations,
         or parses.
 
@@ -83,14 +114,14 @@ class TextDecoder:
         """
         rules = rules_of(options)
         task = task or self.task_under(options)
-        sources = [task.source(sentence) for sentence in sentences]
-        source_ids = self._encode(self.source_encoder, sources, rules, origin)
-        starts = [""] * len(sources)
-        if prefix is not None:
-            # white space at the end would be a piece of its own, which text never has
-            starts = [text.strip() for text in prefix]
-        _check_pairs("sentence", sources, "prefix, which may be empty", starts)
-        prefixes = self._encode(self.target_encoder, starts, rules, origin)
+        sources = list(map(task.source, sentences))
+        if prefix is None:
+            prefix = [""] * len(sources)
+        # white space at the end would be a piece of its own, which text never has
+        starts = list(map(str.strip, prefix))
+        _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
+        source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
+        prefixes = self._encode(self.target_encoder, starts, rules.strips, origin)
         to_decode = []
         for source, ids, start in zip(sources, source_ids, prefixes, strict=True):
             constraint = None
@@ -102,8 +133,7 @@ class TextDecoder:
 
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide
-        beam_size = max(wanted, options.beam_size)
-        needed = task.hypotheses(wanted, beam_size)
+        needed = task.hypotheses(wanted, max(wanted, options.beam_size))
         options = dataclasses.replace(options, return_beams=needed)
         batches = rules.batches(sources, options.batch_size)
         n_best = self.engine.decode(to_decode, options, done, batches)
@@ -138,7 +168,7 @@ class TextDecoder:
         self,
         sources: Sequence[str],
         references: Sequence[str],
-        n_best: Sequence[Sequence[Output]],
+        n_best: NBest,
         options: DecodeHParams,
         slow_metrics: bool = False,
         task: Task | None = None,
@@ -149,8 +179,8 @@ class TextDecoder:
         References are as `references` returned them. `task` computes the metrics, by
         default `task_under`.
         """
-        best = [outputs[0] for outputs in n_best]
         task = task or self.task_under(options)
+        best = [outputs[0] for outputs in n_best]
         return task.score(sources, references, best, slow_metrics)
 
     def score_hypotheses(
@@ -158,7 +188,7 @@ class TextDecoder:
         sources: Sequence[str],
         targets: Sequence[str],
         options: DecodeHParams,
-        done: Done = lambda count: None,
+        done: Done | None = None,
         origin: Origin = NO_FILE,
     ) -> list[Output]:
         """The targets as hypotheses: tokens, log-probability (natural, EOS included),
@@ -167,10 +197,10 @@ class TextDecoder:
         Only alpha, batch_size and the rules matter of the options. Raises ValueError if
         there are not as many targets as sources, or one is longer than the limit.
         """
-        _check_pairs("source", sources, "target", targets)
+        _check_pairs("source needs a target", sources, targets)
         rules = rules_of(options)
-        source_ids = self._encode(self.source_encoder, sources, rules, origin)
-        target_ids = self._encode(self.target_encoder, targets, rules, origin)
+        source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
+        target_ids = self._encode(self.target_encoder, targets, rules.strips, origin)
         log_probs = self.engine.score(source_ids, target_ids, options, done)
         hypotheses = []
         for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):
@@ -181,7 +211,7 @@ class TextDecoder:
     def align(
         self,
         sentences: Sequence[str],
-        n_best: Sequence[Sequence[Output]],
+        n_best: NBest,
         tag_words: int = 0,
     ) -> list[list[Alignment]]:
         """The word alignment of each output of each sentence: each target word is
@@ -192,44 +222,44 @@ class TextDecoder:
         not of its text, are left out and not counted. Cross-attention is held for a
         few batches of pairs at a time. Raises ValueError if the engine has none.
         """
-        sentences = list_of_texts(sentences)
-        _check_n_best(sentences, n_best)
-        sources = [self.task.source(sentence) for sentence in sentences]
-        source_ids = self._encode(self.source_encoder, sources)
-        words = []
-        for source, ids in zip(sources, source_ids, strict=True):
-            words.append(word_pieces(self.source_encoder, ids, source, tag_words))
-        alignments: list[list[Alignment]] = []
-        pairs = []  # a sentence and the index of an output that has words
-        for sentence, outputs in enumerate(n_best):
-            alignments.append([[] for _ in outputs])
-            pairs += [(sentence, i) for i, output in enumerate(outputs) if output.ids]
-        sources_of_pairs = [source_ids[sentence] for sentence, _ in pairs]
-        targets = [n_best[sentence][i].ids for sentence, i in pairs]
-        results = self.engine.cross_attention(sources_of_pairs, targets, self.options())
-        for pair, weights in results:
-            sentence, i = pairs[pair]
-            output = n_best[sentence][i]
-            target_words = word_pieces(self.target_encoder, output.ids, output.sequence)
-            alignments[sentence][i] = align(weights, words[sentence], target_words)
+        alignments = []
+        for outputs in self.aligned(sentences, n_best, tag_words):
+            alignments.append([output.alignment or [] for output in outputs])
         return alignments
 
     def aligned(
         self,
         sentences: Sequence[str],
-        n_best: Sequence[Sequence[Output]],
+        n_best: NBest,
         tag_words: int = 0,
-    ) -> list[list[Output]]:
+    ) -> NBest:
         """The outputs with their word alignments; arguments and errors are those of
         `align`.
         """
+        sentences = list_of_texts(sentences)
+        _check_n_best(sentences, n_best)
+        sources = list(map(self.task.source, sentences))
+        source_ids = self._encode(self.source_encoder, sources)
         all_aligned = []
-        all_alignments = self.align(sentences, n_best, tag_words)
-        for outputs, alignments in zip(n_best, all_alignments, strict=True):
+        # the source and the target of each output that has words
+        rows = []
+        targets = []
+        to_align = []
+        for source, ids, outputs in zip(sources, source_ids, n_best, strict=True):
+            words = word_pieces(self.source_encoder, ids, source, tag_words)
             aligned = []
-            for output, alignment in zip(outputs, alignments, strict=True):
+            for output in outputs:
+                alignment: Alignment = []
                 aligned.append(dataclasses.replace(output, alignment=alignment))
+                if output.ids:
+                    rows.append(ids)
+                    targets.append(output.ids)
+                    to_align.append((words, output, alignment))
             all_aligned.append(aligned)
+        for i, weights in self.engine.cross_attention(rows, targets, self.options()):
+            words, output, alignment = to_align[i]
+            target_words = word_pieces(self.target_encoder, output.ids, output.sequence)
+            alignment += align(weights, words, target_words)
         return all_aligned
 
     def task_under(self, options: DecodeHParams) -> Task:
@@ -255,10 +285,13 @@ class TextDecoder:
         """Raises TooLong, naming the line, where a sentence or a target (a prefix, or
         what is to be scored) exceeds the limit.
         """
-        limit = self.max_source_tokens
         sources = map(self.task.source, sentences)
-        check_lengths(limit, self.source_encoder, sources, origin)
-        check_lengths(limit, self.target_encoder, targets, origin)
+        both = (self.source_encoder, sources), (self.target_encoder, targets)
+        for encoder, texts in both:
+            for i, text in enumerate(texts):
+                # to encode all would be slow
+                if most_tokens(text) >= self.max_source_tokens:
+                    self._encode(encoder, [text], origin=origin.after(i))
 
     @property
     def max_source_tokens(self) -> int:
@@ -270,26 +303,46 @@ class TextDecoder:
         self,
         encoder: TextEncoder,
         texts: Sequence[str],
-        rules: Rules = OURS,
+        strips: bool = False,
         origin: Origin = NO_FILE,
     ) -> list[list[int]]:
-        if rules.strips:
-            texts = [text.strip() for text in texts]
-        return encode_within(self.max_source_tokens, encoder, texts, origin)
+        """The token ids of each text. Raises TooLong, naming the line, if one has more
+        than `max_source_tokens`.
+        """
+        if strips:
+            texts = list(map(str.strip, texts))
+        encoded = encoder.encode_batch(texts)
+        for i, ids in enumerate(encoded):
+            if len(ids) > self.max_source_tokens:
+                raise TooLong(
+                    f"A sentence must have at most {self.max_source_tokens:,} tokens."
+                    f" Received: {origin.line(i)} with {len(ids):,} tokens, beginning"
+                    f" {texts[i][:40]!r}. Split it, or leave it blank."
+                )
+        return encoded
 
 
-def _check_pairs(
-    name: str, texts: Sequence[str], other_name: str, others: Sequence[str]
-) -> None:
+def most_tokens(text: str) -> int:
+    """An upper bound of the number of tokens of a text."""
+    further_bytes = len(text.encode(errors="surrogatepass")) - len(text)
+    return ASCII_TOKENS * len(text) + FURTHER_BYTE_TOKENS * further_bytes
+
+
+def evenly_spaced(count: int, wanted: int) -> list[int]:
+    """`wanted` indices of `count` sentences, evenly spaced; all if there are no
+    more.
+    """
+    wanted = min(count, wanted)
+    return [i * count // wanted for i in range(wanted)]
+
+
+def _check_pairs(needed: str, texts: Sequence[str], others: Sequence[str]) -> None:
     """Raises ValueError unless there are as many texts as others."""
     if len(texts) != len(others):
-        raise ValueError(
-            f"Each {name} needs a {other_name}. Received: {len(texts)} and"
-            f" {len(others)}."
-        )
+        raise ValueError(f"Each {needed}. Received: {len(texts)} and {len(others)}.")
 
 
-def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> None:
+def _check_n_best(sentences: Sequence[str], n_best: NBest) -> None:
     """Raises ValueError unless there is a list of outputs for each sentence."""
     try:
         is_right = len(n_best) == len(sentences)

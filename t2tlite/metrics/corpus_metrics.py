@@ -4,11 +4,17 @@ BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF 
 character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
 `sequence_metrics.py` has those for outputs that are not translations. A metric is a
 class in sacrebleu's form that `register_metric` makes known.
+
+`compound_split_bleu` is the kind of BLEU that *Attention Is All You Need* reports for
+English to German. On the same translations it differs from sacrebleu's BLEU, the score
+to report, by a few tenths, so compare it only with the paper's.
 """
 
 import contextlib
 import dataclasses
+import functools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -18,15 +24,22 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from t2tlite.checked_fields import MAX_SEED, CheckedFields, checked, checked_field
+from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.registry import get_metric, register_metric
 from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 BOOTSTRAP_SAMPLES = 1000
 SACREBLEUS_SEED = 12345
-SIGNIFICANT = 0.05  # a p-value below it
-_SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
+# a p-value below it
+SIGNIFICANT = 0.05
+# the only way to give sacrebleu a seed
+_SEED_VARIABLE = "SACREBLEU_SEED"
+
+# Moses's scripts read bytes here, so a non-breaking space is not white space to them:
+# hence re.ASCII.
+_HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
+_LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +50,8 @@ class MetricOptions(CheckedFields):
 
     tokenize: str = checked_field(
         "13a",
-        "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char, none; ja-mecab,"
-        " ko-mecab (pip install 'sacrebleu[ja]', 'sacrebleu[ko]'); flores101,"
-        " flores200, spBLEU-1K, which download a model.",
+        "How BLEU splits text: a tokeniser of sacrebleu's, such as zh; ja-mecab needs"
+        " pip install 'sacrebleu[ja]', flores200 downloads a model.",
         choices=TOKENIZERS,
     )
     lowercase: bool = checked_field(
@@ -50,8 +62,7 @@ class MetricOptions(CheckedFields):
     )
     confidence: bool = checked_field(
         False,
-        "Also the 95% confidence interval of each score, over 1,000 test sets drawn"
-        " from the sentences (bootstrap resampling).",
+        "Also the 95% confidence interval of each score, by bootstrap resampling.",
     )
 
 
@@ -59,11 +70,17 @@ DEFAULTS = MetricOptions()
 
 
 class Scoring(NamedTuple):
-    """What is scored with the outputs of a split, and how."""
+    """What is scored with the outputs of a split, and how.
 
-    metrics: tuple[str, ...] = ()  # registered names; by default the task's own
+    Attributes:
+        metrics: registered names; by default the task's own.
+        options: how the metrics are computed.
+        more_references: further references of the same sentences.
+    """
+
+    metrics: tuple[str, ...] = ()
     options: MetricOptions = DEFAULTS
-    more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
+    more_references: tuple[Sequence[str], ...] = ()
 
 
 OF_TASK = Scoring()
@@ -73,15 +90,20 @@ class CorpusScore(NamedTuple):
     """A score and how it was computed. `str(score)` is the line that sacrebleu prints:
 
     chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 57.72
+
+    Attributes:
+        result: sacrebleu's score, with `name` and `score`.
+        signature: in sacrebleu's notation.
     """
 
-    result: Score  # sacrebleu's, with `name` and `score`
-    signature: str  # in sacrebleu's notation
+    result: Score
+    signature: str
 
     @property
     def interval(self) -> float | None:
         """Half of the 95% confidence interval, or None if it was not computed."""
-        half = float(self.result._ci)  # sacrebleu has no other name for it
+        # sacrebleu has no other name for it
+        half = float(self.result._ci)
         return None if half < 0 else half
 
     def __str__(self) -> str:
@@ -120,12 +142,12 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
     Raises ValueError if there are no translations, or not as many as references.
     """
     all_lines = list(map(list_of_texts, texts))
-    count = len(all_lines[0])
-    for lines in all_lines:
-        if len(lines) != count:
+    count, *others = map(len, all_lines)
+    for other in others:
+        if other != count:
             raise ValueError(
                 f"Each translation needs one reference. Received: {count} translations"
-                f" and {len(lines)} references."
+                f" and {other} references."
             )
     if not count:
         raise ValueError("A score needs at least one translation. Received: none.")
@@ -135,16 +157,23 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
 class Difference(NamedTuple):
     """The scores of a baseline and a system by one metric, and the significance of
     their difference.
+
+    Attributes:
+        metric: BLEU, chrF2, TER, ...
+        baseline: the baseline's score.
+        baseline_interval: mean over the resamples, half of the 95% confidence interval.
+        system: the system's score.
+        system_interval: as `baseline_interval`.
+        p: the probability of a difference at least as large, up or down, if the two
+            were equally good.
+        signature: how the scores were computed.
     """
 
-    metric: str  # BLEU, chrF2, TER, ...
+    metric: str
     baseline: float
-    # mean over the resamples, half of the 95% confidence interval
     baseline_interval: tuple[float, float]
     system: float
     system_interval: tuple[float, float]
-    # probability of a difference at least as large, up or down, if the two were equally
-    # good
     p: float
     signature: str
 
@@ -167,11 +196,10 @@ def paired_bootstrap(
 
     1,000 test sets are drawn from the sentences, with replacement, and both systems are
     scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
-    as it does, and for a seed that NumPy does not accept.
+    as it does.
     """
     system, *all_references = checked_lines(system, references, *more_references)
     baseline, _ = checked_lines(baseline, all_references[0])
-    seed = checked("seed", int, seed, 0, MAX_SEED)
     made = make_metrics(metrics, options)
     with _seeded(seed):
         signatures, results = PairedTest(
@@ -183,7 +211,8 @@ def paired_bootstrap(
         )()
     differences = []
     for name, signature in signatures.items():
-        old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
+        # sacrebleu's `Result`
+        old, new = cast(list[Any], results[name])
         difference = Difference(
             metric=name,
             baseline=float(old.score),
@@ -196,6 +225,53 @@ def paired_bootstrap(
         )
         differences.append(difference)
     return differences
+
+
+class Change(NamedTuple):
+    """A sentence that two systems translate differently.
+
+    Attributes:
+        line: its number, from 1.
+        reference: the first of its references.
+        baseline: the baseline's translation.
+        system: the system's translation.
+        gain: by how much the score of the system's is better; below 0 if it is worse.
+    """
+
+    line: int
+    reference: str
+    baseline: str
+    system: str
+    gain: float
+
+
+def largest_changes(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[str],
+    metric: str = "chrf",
+    options: MetricOptions = DEFAULTS,
+    more_references: Sequence[Sequence[str]] = (),
+    count: int = 5,
+) -> list[Change]:
+    """The `count` sentences that the system translates better than the baseline by the
+    largest difference of a metric, then those that it translates worse, each with the
+    largest difference first. The metric computes the score of each sentence. Other
+    arguments and errors are those of `paired_bootstrap`.
+    """
+    sides = checked_lines(baseline, system, references, *more_references)
+    [made] = make_metrics([metric], options)
+    is_error = isinstance(made, TER) or getattr(made, "counts_errors", False)
+    sign = -1 if is_error else 1
+    changes = []
+    for line, (old, new, *right) in enumerate(zip(*sides, strict=True), start=1):
+        before = made.sentence_score(old, right).score
+        gain = sign * (made.sentence_score(new, right).score - before)
+        changes.append(Change(line, right[0], old, new, gain))
+    changes.sort(key=lambda change: -change.gain)
+    better = [change for change in changes[:count] if change.gain > 0]
+    worse = [change for change in changes[-count:] if change.gain < 0]
+    return better + worse[::-1]
 
 
 def make_metrics(
@@ -242,3 +318,86 @@ def _seeded(seed: int) -> Iterator[None]:
     finally:
         del os.environ[_SEED_VARIABLE]
         os.environ.update(before)
+
+
+def compound_split_bleu(
+    translations: Sequence[str], *references: Sequence[str]
+) -> CorpusScore:
+    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at
+    hyphens, cased.
+
+    The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses's
+    replace-unicode-punctuation.perl and tokenizer.perl, one substitution at hyphens,
+    multi-bleu.perl without smoothing. For one line they give:
+
+        as written                   A-B-C-D „Anführung“ ist gut.
+        replace_unicode_punctuation  A-B-C-D „Anführung" ist gut.
+        moses_tokenize               A-B-C-D „ Anführung &quot; ist gut .
+        split_hyphens                A ##AT##-##AT## B-C ##AT##-##AT## D „ Anführung ...
+
+    That script expects a normalised and tokenised reference; here every step is applied
+    to both sides, plain text with a sentence per line. Raises ValueError as
+    `multi_bleu`.
+    """
+    sides = []
+    for lines in checked_lines(translations, *references):
+        side = []
+        for line in lines:
+            tokens = moses_tokenize(replace_unicode_punctuation(line))
+            side.append(split_hyphens(tokens))
+        sides.append(side)
+    result, signature = multi_bleu(*sides)
+    result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
+    return CorpusScore(result, signature.replace("tok:none", "tok:moses-de+atat"))
+
+
+def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> CorpusScore:
+    """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it,
+    without smoothing.
+
+    Translations and references, of which there may be several, are tokenised in the
+    same way, a sentence per line. Raises ValueError if there are no translations, or
+    not as many as references.
+    """
+    translations, *all_references = checked_lines(translations, *references)
+    # With force, sacrebleu does not warn that the text looks tokenised, as it should
+    # be.
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    result = metric.corpus_score(translations, all_references)
+    return CorpusScore(result, str(metric.get_signature()))
+
+
+def replace_unicode_punctuation(line: str) -> str:
+    """Typographic quotes (but „), ellipses, full-width punctuation and digits in ASCII,
+    exactly as Moses.
+    """
+    return _moses()[0].replace_unicode_punct(line)
+
+
+def moses_tokenize(line: str) -> str:
+    """Tokens separated by single spaces, with &, quotes, brackets and | escaped:
+    `tokenizer.perl -l de`.
+
+    sacremoses keeps the period of a last word that could be an abbreviation ("usw.",
+    "z.B."), where Moses always separates the last period of a line; this is corrected
+    here.
+    """
+    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
+
+
+def split_hyphens(line: str) -> str:
+    """`A-B` becomes `A ##AT##-##AT## B`.
+
+    A character belongs to one match only, so that one-letter parts are split at every
+    other hyphen (see `compound_split_bleu`). The published scores were computed this
+    way.
+    """
+    return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
+
+
+@functools.cache
+def _moses() -> tuple[Any, Any]:
+    # slow to import, and few users need it
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

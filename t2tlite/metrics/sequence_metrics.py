@@ -33,7 +33,8 @@ class ShareMetric(Metric):
     the one that fits best counts.
     """
 
-    counts_errors: ClassVar[bool] = False  # whether lower is better
+    # whether lower is better
+    counts_errors: ClassVar[bool] = False
     _SIGNATURE_TYPE = ShareSignature
 
     def __init__(self, options: MetricOptions) -> None:
@@ -117,7 +118,8 @@ class PER(ShareMetric):
 
 def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
     """How many tokens to insert, leave out or replace at least (Levenshtein, 1966)."""
-    row = list(range(len(reference) + 1))  # of the tokens before, to each prefix
+    # of the tokens before, to each prefix
+    row = list(range(len(reference) + 1))
     for i, token in enumerate(output):
         last = row[0]
         row[0] = i + 1

@@ -1,5 +1,5 @@
 """The sequences that `tree_constraint` allows for a sentence: its words in their order,
-with balanced brackets around them. `decoding/bracket_constraint.py` enforces it.
+with balanced brackets around them. `decoding/constraints.py` enforces it.
 """
 
 # V vocabulary, W tokens of a sentence's words and its EOS

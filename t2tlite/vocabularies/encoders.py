@@ -1,9 +1,8 @@
 """Opens vocabulary files of both types, and describes them for manifests."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
+from typing import Self
 
 from t2tlite.files.atomic_file import check_sha256, file_sha256
 from t2tlite.files.records import Count, Name
@@ -11,56 +10,52 @@ from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-# of a file name, by its ending
-ENCODERS: dict[str, type[TextEncoder]] = {
-    ".model": SentencePieceEncoder,
-    ".subwords": SubwordEncoder,
-}
+ENCODERS: tuple[type[TextEncoder], ...] = (SentencePieceEncoder, SubwordEncoder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyEntry:
-    """The entry of a vocabulary file in a manifest."""
+    """The entry of a vocabulary file in a manifest.
 
-    file: Name  # the file's name in the folder of the manifest
-    # "sentencepiece" or "subwords", like the ending of the file name
+    Attributes:
+        file: the file's name in the folder of the manifest.
+        type: "sentencepiece" or "subwords", like the ending of the file name.
+        size: the number of ids.
+        bytes: those of the file.
+        sha256: its checksum.
+    """
+
+    file: Name
     type: str = ""
-    size: Count  # number of ids
+    size: Count
     bytes: Count
     sha256: str
 
     @classmethod
-    def of(cls, path: Path, name: str = "") -> VocabularyEntry:
+    def of(cls, path: Path, name: str = "") -> Self:
         """The entry of a vocabulary file, under its own name or `name`. Raises as
         `open_encoder`.
         """
-        name = name or path.name
-        encoder = encoder_of(name)
+        encoder = open_encoder(path, name)
         return cls(
-            file=name,
+            file=name or path.name,
             type=encoder.type,
-            size=encoder(path).vocab_size,
+            size=encoder.vocab_size,
             bytes=path.stat().st_size,
             sha256=file_sha256(path),
         )
 
 
-def open_encoder(path: str | Path) -> TextEncoder:
-    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it
-    cannot be read.
+def open_encoder(path: str | Path, name: str = "") -> TextEncoder:
+    """The encoder of a vocabulary file, whose type is that of its own name or `name`.
+    Raises FileNotFoundError or ValueError if it cannot be read.
     """
-    return encoder_of(path)(path)
-
-
-def encoder_of(path: str | Path) -> type[TextEncoder]:
-    """The class that reads files of this name."""
-    ending = Path(path).suffix
-    if ending not in ENCODERS:
-        raise ValueError(
-            "A vocabulary's file name must end in .model (SentencePiece) or .subwords"
-            f" (tensor2tensor). Received: {path}."
-        )
-    return ENCODERS[ending]
+    for encoder in ENCODERS:
+        if (name or str(path)).endswith(encoder.ending):
+            return encoder(path)
+    raise ValueError(
+        f"A vocabulary's file name must end in .model or .subwords. Received: {path}."
+    )
 
 
 def open_encoders(

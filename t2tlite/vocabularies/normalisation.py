@@ -25,7 +25,8 @@ from typing import Literal
 
 NFC, NFKC, NONE = "nfc", "nfkc", "none"
 FORMS: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}
-NORMALIZATIONS = (NFC, NFKC, NONE)  # of t2t-datagen; NONE leaves text as it is
+# of t2t-datagen; NONE leaves text as it is
+NORMALIZATIONS = (NFC, NFKC, NONE)
 
 # Zero-width characters, soft hyphens and byte order marks, without variation selectors
 # and tags, which are parts of emoji.
@@ -44,7 +45,8 @@ JOINING = (
 )
 # The joiner stays behind these: emoji, and the selector of their coloured form.
 EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f300-\U0001faff"
-SPACE_MARK = "\u2581"  # for the space before a word in a piece of SentencePiece
+# for the space before a word in a piece of SentencePiece
+SPACE_MARK = "\u2581"
 # SPACE_MARK and the characters that `str.isspace` accepts
 SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
 
@@ -53,10 +55,8 @@ SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 NEWER = "\ua7f1-\ua7f4\U00010780-\U000107bf\U0001cc00-\U0001ceff\U0001e030-\U0001e08f"
 # the ranges with decompositions, without those of Hangul
 DECOMPOSABLE = "\xa0-\uabff\uf900-\U0002ffff"
-# the letters of Hangul's syllables
-JAMO_FIRST = tuple(map(chr, range(0x1100, 0x1113)))
-JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
-JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
+# Hangul's syllables
+SYLLABLES = "\uac00-\ud7a3"
 
 MAY_BE_IGNORED = re.compile(f"[{REMOVED}{NON_JOINER}{JOINER}]")
 # those of REMOVED that are also in the blocks of JOINING
@@ -117,10 +117,8 @@ def normalization_map(normalization: str) -> Mapping[str, str]:
             composed = compose(character, normalization)
             for spelling in {character, *_spellings(character)}:
                 rules[spelling] = WHITE_SPACE.sub(" ", composed)
-    for first, second in itertools.product(JAMO_FIRST, JAMO_SECOND):
-        for third in ("", *JAMO_THIRD):
-            spelling = first + second + third
-            rules[spelling] = unicodedata.normalize("NFC", spelling)
+    for syllable in _in_class(SYLLABLES):
+        rules[unicodedata.normalize("NFD", syllable)] = syllable
     rules = {key: value for key, value in rules.items() if key != value}
     joining = re.compile(f"[{JOINING}]")
     # longer strings, so that they are replaced before a joiner alone
@@ -145,9 +143,8 @@ def _spellings(character: str) -> set[str]:
     """
     decomposed = unicodedata.normalize("NFD", character)
     spellings: set[str] = set()
-    base = decomposed[0]
     for order in itertools.permutations(decomposed[1:]):
-        waiting = [base + "".join(order)]
+        waiting = ["".join((decomposed[0], *order))]
         while waiting:
             spelling = waiting.pop()
             if unicodedata.normalize("NFD", spelling) == decomposed:

@@ -25,15 +25,16 @@ from t2tlite.vocabularies.normalisation import (
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
-    checked_ids,
+    ids_in_range,
     text_ids,
 )
 
 # SentencePiece encodes a list in a thread that it starts: 40 microseconds, or a
 # millisecond where all cores are busy, against 3 for a sentence without a thread.
 FEW_TEXTS = 64
-MAX_VOCAB_SIZE = 10**7  # with billions of pieces, SentencePiece would not end
-SPECIAL_IDS = 259  # special tokens and bytes
+MAX_VOCAB_SIZE = 10**7
+# special tokens and bytes
+SPECIAL_IDS = 259
 # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded
 # text
 UNKNOWN = 2
@@ -43,11 +44,6 @@ NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
 NORMALIZER_SPEC, NAME = b"\x1a", b"\x0a"
 COMPILED_JOINERS = {JOINER: "\ue00d", NON_JOINER: "\ue00c"}
 
-# The most frequent characters, which make up this share of the training text, are
-# pieces; the others are spelled in bytes. Text of up to 10,000 characters keeps them
-# all. Web-crawled text loses thousands of characters that occur only a few times.
-CHARACTER_COVERAGE = 0.9999
-
 # How each type of vocabulary is learned. Only the first has bytes, to spell any text:
 # in the others, what training did not see is the unknown token.
 PIECES, CHARACTERS, WORDS = VOCAB_TYPES = ("sentencepiece", "characters", "words")
@@ -55,8 +51,13 @@ LEARNING: dict[str, dict[str, Any]] = {
     PIECES: {
         "model_type": "bpe",
         "byte_fallback": True,
-        "split_digits": True,  # so that any number is copied digit by digit
-        "character_coverage": CHARACTER_COVERAGE,
+        # so that any number is copied digit by digit
+        "split_digits": True,
+        # The most frequent characters, which make up this share of the training text,
+        # are pieces; the others are spelled in bytes. Text of up to 10,000 characters
+        # keeps them all. Web-crawled text loses thousands of characters that occur only
+        # a few times.
+        "character_coverage": 0.9999,
     },
     CHARACTERS: {"model_type": "char", "character_coverage": 1.0},
     WORDS: {"model_type": "word", "character_coverage": 1.0},
@@ -91,8 +92,8 @@ class VocabularySizeError(ValueError):
         bound = f"at most {largest} for this text. Lower vocab_size or give more text."
         if smallest is not None:
             bound = (
-                f"at least {smallest} for this text: {SPECIAL_IDS} ids are special"
-                " tokens and bytes, and each character and symbol needs one. Raise it."
+                f"at least {smallest} for this text: its characters, the symbols, and"
+                f" {SPECIAL_IDS} special tokens and bytes. Raise it."
             )
         super().__init__(f"Received: vocab_size={received}, which must be {bound}")
 
@@ -122,6 +123,7 @@ class SentencePieceEncoder(TextEncoder):
     """
 
     type = "sentencepiece"
+    ending = ".model"
 
     def __init__(self, path: str | Path):
         """Loads a `.model` file, in milliseconds.
@@ -132,25 +134,25 @@ class SentencePieceEncoder(TextEncoder):
         self.path = Path(path)
         model = self.path.read_bytes()
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-            self.vocab_size: int = self._processor.get_piece_size()
-            if not self.vocab_size:  # an empty file is read as an empty model
-                raise RuntimeError("no pieces")
-            self._processor.id_to_piece(list(range(self.vocab_size)))
+            processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self.vocab_size: int = processor.get_piece_size()
+            # an empty file is read as an empty model
+            if not self.vocab_size:
+                raise RuntimeError
+            processor.id_to_piece(list(range(self.vocab_size)))
         except (RuntimeError, UnicodeDecodeError) as error:
             # UnicodeDecodeError: a piece is not UTF-8
             raise ValueError(
-                f"The vocabulary must be a SentencePiece model. Received: {path}, which"
-                " is not one or is damaged."
+                f"The vocabulary must be a SentencePiece model. Received: {path}."
             ) from error
-        special_ids = self._processor.pad_id(), self._processor.eos_id()
-        if special_ids != (PAD, EOS):
+        pad, eos = processor.pad_id(), processor.eos_id()
+        if (pad, eos) != (PAD, EOS):
             raise ValueError(
-                f"The padding and EOS tokens of a vocabulary must have the ids {PAD}"
-                f" and {EOS}. Received: {special_ids[0]} and {special_ids[1]} in"
-                f" {path}. Train it with pad_id={PAD}, eos_id={EOS}."
+                f"A vocabulary must have the padding id {PAD} and the EOS id {EOS}."
+                f" Received: {pad} and {eos} in {path}."
             )
-        self.unknown = self._processor.unk_id()
+        self._processor = processor
+        self.unknown = processor.unk_id()
         self.normalization = NONE
         for normalization, name in NORMALIZERS.items():
             if model.endswith(name.encode()):
@@ -160,7 +162,8 @@ class SentencePieceEncoder(TextEncoder):
         check_unicode(text)
         composed = compose(text, self.normalization)
         normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
-        return normalised.removeprefix(" ")  # SentencePiece adds one
+        # SentencePiece adds one
+        return normalised.removeprefix(" ")
 
     def encode_batch(
         self, texts: Sequence[str], num_threads: int = 1
@@ -179,7 +182,7 @@ class SentencePieceEncoder(TextEncoder):
         return self._processor.decode(text_ids(ids, self.vocab_size))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        return self._processor.id_to_piece(checked_ids(ids, self.vocab_size))
+        return self._processor.id_to_piece(ids_in_range(ids, self.vocab_size))
 
 
 def train_sentencepiece(
@@ -209,17 +212,15 @@ def train_sentencepiece(
     surrogate.
     """
     takes_all = vocab_type != PIECES and vocab_size == 0
-    if not (takes_all or 0 < vocab_size <= MAX_VOCAB_SIZE):
-        raise ValueError(
-            f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
-            f" {vocab_size}."
-        )
-    size = vocab_size or MAX_VOCAB_SIZE
-    if vocab_type == PIECES:  # fewer would hide the bound that the error names
+    # with billions of pieces, SentencePiece would not end
+    size = MAX_VOCAB_SIZE if takes_all else min(vocab_size, MAX_VOCAB_SIZE)
+    # fewer would hide the bound that the error names
+    if vocab_type == PIECES:
         size = max(size, SPECIAL_IDS)
-    symbol_pieces = []
+    # each once, in order
+    pieces = {}
     for symbol in symbols:
-        symbol_pieces.append(SPACE_MARK + normalise(symbol, normalization))
+        pieces[SPACE_MARK + normalise(symbol, normalization)] = True
     try:
         with atomic_file(path) as file:
             model = io.BytesIO()
@@ -233,7 +234,7 @@ def train_sentencepiece(
                 eos_id=EOS,
                 unk_id=UNKNOWN,
                 bos_id=-1,
-                user_defined_symbols=list(dict.fromkeys(symbol_pieces)),
+                user_defined_symbols=list(pieces),
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 num_threads=1,
@@ -279,9 +280,7 @@ def _training_text(
     """Yields the training text: normalised sentences, long ones in parts; or words."""
     for text in sentences:
         check_unicode(text)
-        sentence = normalise(text, normalization)
-        if RESERVED in sentence:
-            sentence = sentence.replace(RESERVED, " ")
+        sentence = normalise(text, normalization).replace(RESERVED, " ")
         if vocab_type == WORDS:
             yield from sentence.split()
             continue
@@ -297,7 +296,4 @@ def _training_error(message: str, vocab_size: int) -> ValueError:
         match = re.search(pattern, message)
         if match:
             return VocabularySizeError(vocab_size, **{bound: int(match[1])})
-    return ValueError(
-        f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces:"
-        f" {message.rstrip('. ')}."
-    )
+    return ValueError(f"SentencePiece cannot learn {vocab_size} pieces: {message}")

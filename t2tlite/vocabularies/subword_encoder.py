@@ -22,7 +22,7 @@ from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
-    checked_ids,
+    ids_in_range,
     text_ids,
 )
 
@@ -37,7 +37,8 @@ ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 # Letters and digits are Unicode's categories L and N; \w matches these and `_`.
 TOKEN_RUNS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
-NO_CHARACTER = "\u3013"  # decoded from a number that is not a character
+# decoded from a number that is not a character
+NO_CHARACTER = "\u3013"
 
 # The number of tokens whose ids are cached, in about 30 MB. In 400,000 English and
 # German sentences, 98 % of the tokens are repetitions.
@@ -60,12 +61,12 @@ def join_tokens(tokens: Sequence[str]) -> str:
     """Joins non-empty tokens, with a space between two that both begin with a letter or
     digit.
     """
-    text = list(tokens[:1])
+    text = "".join(tokens[:1])
     for previous, token in itertools.pairwise(tokens):
         if previous[0].isalnum() and token[0].isalnum():
-            text.append(" ")
-        text.append(token)
-    return "".join(text)
+            text += " "
+        text += token
+    return text
 
 
 def escape(token: str, alphabet: frozenset[str]) -> str:
@@ -85,7 +86,7 @@ def unescape_token(escaped: str) -> str:
 
     The number of a lone surrogate, or a number beyond Unicode, becomes U+3013.
     """
-    return ESCAPES.sub(_character, escaped) if "\\" in escaped else escaped
+    return ESCAPES.sub(_character, escaped)
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -93,10 +94,12 @@ def _character(escape: re.Match[str]) -> str:
         return "_" if escape[0] == "\\u" else "\\"
     try:
         character = chr(int(escape[1]))
+        # not for a lone surrogate
+        character.encode()
     except (ValueError, OverflowError):
         # beyond Unicode, or too large for chr or int
         return NO_CHARACTER
-    return NO_CHARACTER if "\ud800" <= character <= "\udfff" else character
+    return character
 
 
 class SubwordEncoder(TextEncoder):
@@ -125,6 +128,7 @@ class SubwordEncoder(TextEncoder):
     """
 
     type = "subwords"
+    ending = ".subwords"
 
     def __init__(self, path: str | Path):
         """Loads a `.subwords` file, in about 20 milliseconds.
@@ -171,7 +175,7 @@ class SubwordEncoder(TextEncoder):
         return join_tokens([token for token in tokens if token])
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        return [self._subtokens[i] for i in checked_ids(ids, self.vocab_size)]
+        return [self._subtokens[i] for i in ids_in_range(ids, self.vocab_size)]
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
         """Takes, from left to right, the longest subtoken that matches."""
@@ -185,9 +189,8 @@ class SubwordEncoder(TextEncoder):
                 match = match[:-1]
             if not match:
                 raise ValueError(
-                    f"{self.path} must have each of its characters as a subtoken."
-                    f" Received: none for {escaped[start]!r}, so that {token[:40]!r}"
-                    " cannot be encoded. Use the vocabulary as it was built."
+                    f"Each character must be a subtoken of {self.path}. Received:"
+                    f" none for {escaped[start]!r}, of {token[:40]!r}."
                 )
             ids.append(self._ids[match])
             start += len(match)
@@ -198,20 +201,16 @@ def _read_subtokens(path: Path) -> list[str]:
     """Reads and checks the subtokens in a vocabulary file."""
     subtokens = []
     for line in read_lines(path):
-        subtokens.append(_without_quotes(line.replace("\r", "").rstrip()))
+        line = line.replace("\r", "").rstrip()
+        if line[:1] in ("'", '"') and line[0] == line[-1]:
+            line = line[1:-1]
+        subtokens.append(line)
     pad, eos = [*subtokens, "", ""][:2]
-    if pad not in PAD_SUBTOKENS or eos not in EOS_SUBTOKENS:
+    has_ends = any(subtoken.endswith("_") for subtoken in subtokens[2:])
+    if pad not in PAD_SUBTOKENS or eos not in EOS_SUBTOKENS or not has_ends:
         raise ValueError(
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
-            f" {EOS_SUBTOKENS[0]!r}. Received: {pad[:40]!r} and {eos[:40]!r} in {path}."
-        )
-    if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
-        raise ValueError(
-            "A subword vocabulary must have subtokens that end a word, with '_' at"
-            f" their end. Received: none in {path}."
+            f" {EOS_SUBTOKENS[0]!r}, and others must end with '_'. Received:"
+            f" {pad[:40]!r} and {eos[:40]!r} in {path}."
         )
     return subtokens
-
-
-def _without_quotes(line: str) -> str:
-    return line[1:-1] if line[:1] in ("'", '"') and line[0] == line[-1] else line

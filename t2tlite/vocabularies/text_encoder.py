@@ -17,14 +17,23 @@ LINE_SPACES = re.compile("[\n ]+")
 
 
 class TextEncoder(Protocol):
-    """A vocabulary: text to token ids and back. Encoders can be pickled."""
+    """A vocabulary: text to token ids and back. Encoders can be pickled.
 
-    type: ClassVar[str]  # as manifests record it
-    path: Path  # the vocabulary file
-    vocab_size: int  # number of ids
-    # the rule that it applies to text: one of NORMALIZATIONS in normalisation.py
+    Attributes:
+        type: the type as manifests record it.
+        ending: that of the names of its files.
+        path: the vocabulary file.
+        vocab_size: the number of ids.
+        normalization: the rule that it applies to text, one of NORMALIZATIONS in
+            normalisation.py.
+        unknown: the id of text that the vocabulary cannot spell, if there may be such.
+    """
+
+    type: ClassVar[str]
+    ending: ClassVar[str]
+    path: Path
+    vocab_size: int
     normalization: str = NONE
-    # the id of text that the vocabulary cannot spell, if there may be such
     unknown: int | None = None
 
     def __init__(self, path: str | Path) -> None:
@@ -78,28 +87,28 @@ class TextEncoder(Protocol):
 
 
 def text_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids before the first EOS, without padding. Raises as `checked_ids`."""
+    """The ids before the first EOS, without padding. Raises as `ids_in_range`."""
     text = []
     for i in ids:
         if i == EOS:
             break
         if i != PAD:
             text.append(i)
-    return checked_ids(text, vocab_size)
+    return ids_in_range(text, vocab_size)
 
 
-def checked_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+def ids_in_range(ids: Iterable[int], vocab_size: int) -> list[int]:
     """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or
     more.
     """
-    checked = list(map(int, ids))
-    for i in checked:
+    numbers = list(map(int, ids))
+    for i in numbers:
         if not 0 <= i < vocab_size:
             raise ValueError(
                 f"A token id must be at least 0 and less than {vocab_size}. Received:"
                 f" {i}."
             )
-    return checked
+    return numbers
 
 
 def check_unicode(text: str) -> None:

@@ -209,7 +209,8 @@ def test_compare_prints_a_table(systems, capsys):
     argv = [f"--translation={new}", f"--compare={old}", f"--reference={reference}"]
     argv.append(METRICS)
     out = said(capsys, t2t_bleu, *argv).out
-    head, _, bleu, _, ter, note, *signatures = out.splitlines()
+    table, *changes = out.split("\n\n")
+    head, _, bleu, _, ter, note, *signatures = table.splitlines()
     assert head == "| metric | old.de | new.de | difference | p |  |"
     scores = r"BLEU \| 55\.88 \(55\.\d\d ± 3\.\d\d\) \| 57\.96 \(57\.\d\d ± 3\.\d\d\)"
     assert re.search(scores + r" \| \+2\.08 \| 0\.0\d{3} \| significant ", bleu)
@@ -221,6 +222,33 @@ def test_compare_prints_a_table(systems, capsys):
     itself = f"--translation={old}", *argv[1:3]
     table = said(capsys, t2t_bleu, *itself).out
     assert re.search(r" \+0\.00 \| 1\.0000 \| not significant \|\n", table)
+    assert "\n\n" not in table  # no sentence differs from itself
+    assert len(changes) == 5
+    for change in changes:
+        assert re.match(r"line \d+1, better by \d\d\.\d\d \(chrf\)\n", change)
+
+
+def test_the_sentences_that_changed_most(files, tmp_path, capsys):
+    """By hand: the share of right tokens of each line; the first line is equal."""
+    old = ["a b", "a x", "a b", "x x"]
+    new = ["a b", "a b", "a x", "a b"]
+    flags = files("\n".join(new), "\n".join(["a b"] * 4))
+    write_text(tmp_path / "old.txt", "\n".join(old))
+    flags += [f"--compare={tmp_path}/old.txt", "--metrics=bleu,token_accuracy"]
+    _, *changes = said(capsys, t2t_bleu, *flags).out.split("\n\n")
+    assert [change.splitlines()[0] for change in changes] == [
+        "line 4, better by 100.00 (token_accuracy)",
+        "line 2, better by 50.00 (token_accuracy)",
+        "line 3, worse by 50.00 (token_accuracy)",
+    ]
+    assert changes[0].splitlines()[1:] == [
+        "reference        a b",
+        "old.txt          x x",
+        "translation.txt  a b",
+    ]
+    flags[-1] = "--metrics=per"  # of which less is better
+    _, change, *_ = said(capsys, t2t_bleu, *flags).out.split("\n\n")
+    assert change.startswith("line 4, better by 100.00 (per)\n")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy_softmax import log_softmax
 
-from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.search_ops import NEVER
+from t2tlite.decoding.beam_search import NEVER, beam_search
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 

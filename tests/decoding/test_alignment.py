@@ -11,7 +11,6 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.alignment import (
     align,
     pieces_by_word,
-    pieces_that_count,
     word_pieces,
     words_of_pieces,
 )
@@ -146,9 +145,10 @@ def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
 
 
 def test_word_of_punctuation_alone_is_aligned():
-    pieces = ["▁a", "b", ".", "▁-", "-"]
-    assert pieces_that_count(pieces, [0, 1, 2]) == [0, 1]
-    assert pieces_that_count(pieces, [3, 4]) == [3, 4]
+    words = {"ab.": [0, 1, 2], "--": [3, 4]}
+    encoder = Pieces("▁a", "b", ".", "▁-", "-", words=words)
+    counted = word_pieces(encoder, range(5), "ab. --")
+    assert counted == {0: [0, 1], 1: [3, 4]}
 
 
 def test_an_empty_translation_has_no_alignment(model):

@@ -47,14 +47,6 @@ def test_the_cache_of_a_batch_is_limited(options):
         assert sum(batch) <= engine.BATCH_TOKENS or len(batch) == 1
 
 
-def test_the_longest_come_first_and_enough_at_once():
-    actual = batches(LENGTHS)
-    assert [length for batch in actual for length in batch] == sorted(
-        LENGTHS, reverse=True
-    )
-    assert max(map(len, actual)) >= 100
-
-
 def test_the_length_limit_is_at_most_the_longest_bucket():
     fake = decoded_by_fake([2], extra_length=2**31 - 1)
     assert fake.limits == [[engine.LONGEST_BUCKET]]

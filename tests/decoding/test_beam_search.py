@@ -9,15 +9,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy_softmax import log_softmax
 from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, padded
 from tensor2tensor_checkpoint import logits_fixture
 from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.search_ops import NEVER, BeamResult, top_tokens
+from t2tlite.decoding.beam_search import BeamResult, beam_search, top_tokens
 from t2tlite.models.transformer import Transformer
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
@@ -190,27 +188,6 @@ def test_the_largest_logits_and_of_equal_ones_the_first(size, distinct, count):
     order = np.argsort(-logits, axis=-1, kind="stable")[..., :count]
     np.testing.assert_array_equal(tokens, order)
     np.testing.assert_array_equal(values, np.take_along_axis(logits, order, axis=-1))
-
-
-def test_scores_are_those_of_a_full_forward_pass(model, nbest):
-    ids, scores, _ = nbest
-    filled = scores > NEVER
-    assert filled[:, 0].all()
-    assert filled.sum() >= 6
-    assert not ids[~filled].any()
-    logits = model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8))
-    log_probs = log_softmax(np.asarray(logits)).reshape(3, 4, 8, 12)
-    for b, m in np.argwhere(filled):
-        tokens = ids[b, m].tolist()
-        length = 1 + tokens.index(EOS) if EOS in tokens else MAX_LENGTHS[b]
-        total = sum(log_probs[b, m, t, tokens[t]] for t in range(length))
-        score = total / ((5 + length) / 6) ** 0.6
-        assert scores[b, m] == pytest.approx(score, rel=1e-5)
-        assert not any(tokens[length:])
-    assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
-    for b in range(3):
-        different = set(map(tuple, ids[b, filled[b]].tolist()))
-        assert len(different) == filled[b].sum(), "a hypothesis twice"
 
 
 def test_equals_a_search_without_a_cache(model, nbest):

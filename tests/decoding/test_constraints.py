@@ -2,22 +2,12 @@
 they say in plain Python.
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 from table_model import BEAM, TableModel
 
-from t2tlite.config import DecodeHParams
-from t2tlite.decoding.constraints import (
-    FORBIDDEN,
-    all_of,
-    forced_prefix,
-    min_length,
-    no_repeat_ngram,
-)
-from t2tlite.decoding.search_ops import NEVER
-from t2tlite.decoding.tensorflow_engine import constraint_of
+from t2tlite.decoding.beam_search import FORBIDDEN, NEVER
+from t2tlite.decoding.constraints import conjunction, forbid_repetition
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
@@ -44,7 +34,7 @@ def check(table, constrain, allowed, max_lengths=(4, 4, 4, 4), alpha=0.6):
 
 @pytest.mark.parametrize("tokens", [1, 2, 3])
 def test_min_length(table, tokens):
-    check(table, partial(min_length, tokens), lambda b, row: len(row) - 1 >= tokens)
+    check(table, conjunction(tokens), lambda b, row: len(row) - 1 >= tokens)
 
 
 def test_both_and_a_prefix(table):
@@ -53,7 +43,6 @@ def test_both_and_a_prefix(table):
         [[2, 2, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [4, 3, 2, 0]], np.int32
     )
     starts = [(2, 2), (3,), (), (4, 3, 2)]
-    both = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)])
 
     def allowed(b, tokens):
         *body, _ = tokens
@@ -64,20 +53,7 @@ def test_both_and_a_prefix(table):
             token not in body[:i] for i, token in enumerate(body) if i >= len(start)
         )
 
-    check(table, partial(forced_prefix, prefixes, both), allowed)
-
-
-def test_a_prefix_alone_with_unequal_limits(table):
-    prefixes = np.array(
-        [[2, 0, 0, 0], [3, 3, 0, 0], [0, 0, 0, 0], [4, 0, 0, 0]], np.int32
-    )
-    starts = [(2,), (3, 3), (), (4,)]
-    check(
-        table,
-        partial(forced_prefix, prefixes, partial(all_of, [])),
-        lambda b, tokens: tokens[: len(starts[b])] == starts[b],
-        max_lengths=(4, 3, 2, 4),
-    )
+    check(table, conjunction(2, 1, prefixes), allowed, max_lengths=(4, 3, 3, 4))
 
 
 def test_nothing_is_found_where_nothing_is_allowed(table):
@@ -95,7 +71,7 @@ def test_no_repeat_ngram_of_long_sequences(size):
     logits = random.normal(size=(3, 2, 4)).astype(np.float32)
     for step in (0, 1, size - 1, size, 7, 39, 40):
         ids_now = np.where(np.arange(40) < step, ids, 0).astype(np.int32)
-        actual = no_repeat_ngram(size, logits, ids_now, step, np.arange(3))
+        actual = forbid_repetition(size, logits, ids_now, step)
         expected = logits.copy()
         for b, m, v in np.ndindex(logits.shape):
             tokens = tuple(ids[b, m, :step].tolist())
@@ -106,7 +82,3 @@ def test_no_repeat_ngram_of_long_sequences(size):
         allowed = expected > FORBIDDEN / 2
         np.testing.assert_array_equal(np.asarray(actual) > FORBIDDEN / 2, allowed)
         np.testing.assert_array_equal(np.asarray(actual)[allowed], expected[allowed])
-
-
-def test_no_constraint():
-    assert constraint_of(DecodeHParams(), np.array([4], np.int32), {}) is None

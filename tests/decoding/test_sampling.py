@@ -2,19 +2,12 @@
 draws from.
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy_softmax import softmax
 from table_model import EOS, LENGTH, VOCAB, TableModel, padded
 
-from t2tlite.decoding.constraints import (
-    all_of,
-    forced_prefix,
-    min_length,
-    no_repeat_ngram,
-)
+from t2tlite.decoding.constraints import conjunction
 from t2tlite.decoding.sampling import draw, sample
 
 # B batch, M samples of each sentence, L maximum length, V vocabulary
@@ -24,24 +17,18 @@ OPTIONS = [
     {},
     {"temperature": 0.5},
     {"temperature": 2.0, "keep_top_k": 2},
-    {"top_p": 0.6},
-    {"temperature": 1.5, "keep_top_k": 4, "top_p": 0.8},
     {"keep_top_k": 1},
     {"keep_top_k": 99},
 ]
 
 
-def distribution(logits, temperature=1.0, keep_top_k=0, top_p=1.0, banned=()):
+def distribution(logits, temperature=1.0, keep_top_k=0, banned=()):
     """Probabilities [V]: of the most probable tokens, made to add up to one."""
     p = softmax(np.asarray(logits) / temperature)
     p[list(banned)] = 0
     order = np.argsort(-p)
     if keep_top_k:
         p[order[keep_top_k:]] = 0
-    p /= p.sum()
-    if top_p < 1:
-        needed = int(np.searchsorted(np.cumsum(p[order]), top_p)) + 1
-        p[order[needed:]] = 0
     return p / p.sum()
 
 
@@ -101,18 +88,14 @@ def test_equals_a_loop_in_numpy(table, options, penalise):
 def test_constraints(table):
     uniforms = np.random.default_rng(6).random((2, SAMPLES, LENGTH))
     prefixes = np.array([[3, 0, 0, 0], [0, 0, 0, 0]], np.int32)
-    constrain = partial(
-        forced_prefix,
-        prefixes,
-        partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)]),
-    )
-    ids, *_ = run(table, [0, 1], [4, 4], uniforms, constrain=constrain, top_p=0.9)
+    constrain = conjunction(2, 1, prefixes)
+    ids, *_ = run(table, [0, 1], [4, 4], uniforms, constrain=constrain, keep_top_k=3)
 
     def banned(tokens):
         return {*tokens} | ({EOS} if len(tokens) < 2 else set())
 
     for b, start in enumerate([(3,), ()]):
-        rows = expected(table, b, 4, uniforms[b], banned, start, top_p=0.9)
+        rows = expected(table, b, 4, uniforms[b], banned, start, keep_top_k=3)
         assert sorted(ids[b].tolist()) == sorted(map(padded, rows))
 
 
@@ -122,8 +105,8 @@ def test_frequencies_are_the_probabilities():
     """
     logits, draws = np.array([1.0, -0.5, 0.3, 2.0, -2.0], np.float32), 200_000
     uniforms = np.random.default_rng(8).random((1, draws)).astype(np.float32)
-    for options in ({}, {"temperature": 0.7, "keep_top_k": 3}, {"top_p": 0.9}):
-        full = {"temperature": 1.0, "keep_top_k": 0, "top_p": 1.0, **options}
+    for options in ({}, {"temperature": 0.7, "keep_top_k": 3}):
+        full = {"temperature": 1.0, "keep_top_k": 0, **options}
         of_draws = np.broadcast_to(logits, (1, draws, 5)).copy()
         tokens = np.asarray(draw(of_draws, uniforms, **full))
         p = distribution(logits, **full)
@@ -137,6 +120,6 @@ def test_frequencies_are_the_probabilities():
 def test_no_random_number_draws_what_is_left_out(uniform):
     logits = np.random.default_rng(9).normal(size=(1, 3, 30_000)).astype(np.float32)
     uniforms = np.full((1, 3), uniform, np.float32)
-    tokens = np.asarray(draw(logits, uniforms, 1.0, 40, 1.0))
+    tokens = np.asarray(draw(logits, uniforms, 1.0, 40))
     for row, token in zip(logits[0], tokens[0], strict=True):
         assert row[token] >= np.sort(row)[-40]

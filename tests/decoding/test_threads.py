@@ -88,17 +88,13 @@ def test_pairs_are_scored_and_attended_to_by_threads():
 
 @pytest.mark.parametrize("threads", [2, 8])
 def test_threads_share_the_memory_and_get_several_batches(threads):
-    batches = list(batches_by_length(LENGTHS, 0, 4, 50, threads))
+    batches = list(batches_by_length(LENGTHS, DecodeHParams(), threads))
     numbers = itertools.chain.from_iterable(batches)
     assert sorted(numbers) == list(range(len(LENGTHS)))
     assert len(batches) >= threads * engine.BATCHES_EACH
     for batch in batches:
         positions = len(batch) * 4 * (LENGTHS[batch[0]] + 50)
         assert positions * threads <= engine.BATCH_POSITIONS or len(batch) == 1
-
-
-def test_few_sentences_are_not_scattered():
-    assert len(list(batches_by_length([7] * 30, 0, 4, 50, threads=2))) == 1
 
 
 def test_threads_translate_as_one_does(tiny_run):
@@ -117,10 +113,6 @@ def test_threads_that_begin_together_do_not_make_tensorflow_warn(tiny_run, caplo
     translations = together.translate(sentences)
     together.score(sentences, translations)
     assert "retracing" not in caplog.text
-
-
-def test_an_ensemble_decodes_with_threads_too(tiny_run):
-    assert load([tiny_run.run, tiny_run.run], threads=2).engine.threads == 2
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
@@ -164,11 +156,3 @@ def test_threads_divide_the_cores(settings, monkeypatch):
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "5")  # the user's setting counts
     keras_run.divide_cores(2)
     assert settings == [2, 1]
-
-
-def test_tensorflow_that_computes_keeps_its_threads(settings, monkeypatch):
-    def refuse(threads):
-        raise RuntimeError("cannot be modified after initialization")
-
-    monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", refuse)
-    keras_run.divide_cores(2)

@@ -13,20 +13,14 @@ from typing import Any
 import keras
 import numpy as np
 
-from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.constraints import (
-    all_of,
-    forced_prefix,
-    min_length,
-    no_repeat_ngram,
-)
+from t2tlite.decoding.beam_search import BeamResult, beam_search
+from t2tlite.decoding.constraints import conjunction
 from t2tlite.decoding.sampling import sample
-from t2tlite.decoding.search_ops import BeamResult
 from t2tlite.layers.embedding import Embedding
 from t2tlite.models.transformer import Transformer
 
 BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
-SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
+SAMPLING = {"temperature": 1.3, "keep_top_k": 8}
 PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
 MAX_LENGTHS = np.full(len(PREFIXES), LENGTH, np.int32)
 UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
@@ -55,8 +49,7 @@ def constrained(
     """A beam search and samples with prefixes [B, L] and other constraints; uniforms
     are [B, M, L].
     """
-    others = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
-    constrain = partial(forced_prefix, prefixes, others)
+    constrain = conjunction(3, 1, prefixes)
     samples = sample(
         model.decode_step,
         model.start_decoding(sources, BEAM_SIZE, LENGTH),

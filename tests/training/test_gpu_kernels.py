@@ -114,7 +114,7 @@ def test_training_step(policy):
     [
         pytest.param("beam_size=1", marks=pytest.mark.slow),
         "beam_size=4,min_length=2,no_repeat_ngram_size=2",
-        "sampling_method=random,sampling_keep_top_k=5,sampling_top_p=0.9",
+        "sampling_method=random,sampling_keep_top_k=5",
     ],
 )
 def test_search(policy, options):

@@ -54,11 +54,6 @@ def test_text_survives(encoder):
         assert all(special <= i < encoder.vocab_size for i in ids)
 
 
-def test_batch_equals_one_by_one(encoder):
-    assert encoder.encode_batch(NASTY) == [encoder.encode(text) for text in NASTY]
-    assert encoder.encode_batch([]) == []
-
-
 def test_decode_stops_at_eos_and_skips_padding(encoder):
     cat, mat = encoder.encode("cat"), encoder.encode("mat")
     assert encoder.decode([0, *cat, 0, *mat, 1, *cat, 0, 0]) == "cat mat"

@@ -10,7 +10,7 @@ from tiny_task import TinyTask, contents, sentences, write_subwords
 
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
-from t2tlite.data.generate import DataBuild, generate
+from t2tlite.data.generate import generate
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
@@ -99,22 +99,6 @@ def test_data_with_a_recorded_vocab_type_is_complete(tmp_path):
             continue
         with pytest.raises(ValueError, match="vocab_type was subwords, now sentencep"):
             generate(TinyTask(), tmp_path, num_processes=1)
-
-
-def test_an_interrupted_run_with_another_vocabulary_starts_anew(
-    tmp_path, vocabularies, monkeypatch
-):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DataBuild, "write_manifest", stop)  # the shards are there
-        with pytest.raises(KeyboardInterrupt):
-            generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data")
-    data = generate(
-        TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1
-    ).dataset
-    assert decoded(data, "train") == list(TinyTask().train)
 
 
 @pytest.mark.parametrize(

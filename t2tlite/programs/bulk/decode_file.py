@@ -13,7 +13,7 @@ from typing import BinaryIO
 from t2tlite.config import DecodeHParams
 from t2tlite.console import progress_bar, say
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.decoding.source_text import Origin, TooLong
+from t2tlite.decoding.text_decoder import Origin, TooLong
 from t2tlite.files.atomic_file import (
     atomic_file,
     full_disk_is_named,

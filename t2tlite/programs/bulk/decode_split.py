@@ -12,7 +12,7 @@ from pathlib import Path
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import is_training
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import Origin, evenly_spaced
+from t2tlite.decoding.text_decoder import Origin, evenly_spaced
 from t2tlite.files.atomic_file import (
     check_writable,
     remove_temporary_files,

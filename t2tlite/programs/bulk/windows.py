@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from t2tlite.decoding.source_text import NO_FILE, Origin
+from t2tlite.decoding.text_decoder import NO_FILE, Origin
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.tasks.task import Output
 

@@ -19,7 +19,7 @@ from tensorboard.util.tensor_util import make_ndarray
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.source_text import evenly_spaced
+from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
 from t2tlite.programs.report.chart import line_chart

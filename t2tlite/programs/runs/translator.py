@@ -22,8 +22,7 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
-from t2tlite.decoding.engine import Engine, Sentence
-from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.engine import Engine, Sentence, rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked

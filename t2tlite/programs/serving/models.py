@@ -16,7 +16,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.console import say
 from t2tlite.data.language_codes import distance, language_name
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
-from t2tlite.decoding.source_text import evenly_spaced
+from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS

@@ -11,7 +11,7 @@ import pytest
 from bulk_cases import SENTENCES
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.source_text import NO_FILE, Origin
+from t2tlite.decoding.text_decoder import NO_FILE, Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
 from t2tlite.programs.bulk.windows import Input, Window, cut
 
