@@ -63,7 +63,6 @@ from t2tlite.checked_fields import (
 )
 from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
-from t2tlite.metrics.bleu import compound_split_bleu
 from t2tlite.metrics.corpus_metrics import (
     Change,
     Difference,
