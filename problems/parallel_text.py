@@ -4,23 +4,21 @@ other; one file with a tab between source and target; or a translation memory (T
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
-from t2tlite import registry
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 from t2tlite.files.tmx import read_tmx
+from t2tlite.registry import register_problem
 
-FILE_KINDS = ("source", "target", "tsv", "tmx")  # of files
+# a corpus: its files, and the function that reads their pairs by this name
+FileGroup = tuple[str, list[Path]]
+TEXT, TSV, TMX = "text", "tsv", "tmx"
 
-# a corpus: its kind, "" for a pair of files, and its files
-FileGroup = tuple[str, Sequence[Path]]
 
-
-@registry.register_problem
+@register_problem
 @dataclasses.dataclass(frozen=True)
 class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
@@ -78,7 +76,7 @@ class ParallelText(Problem):
         "", "Language code of the target."
     )
 
-    needed_flags: ClassVar[tuple[str, ...]] = (
+    needed_flags = (
         "train_source",
         "train_target",
         "dev_source",
@@ -88,12 +86,13 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for base in splits.SPLITS:
-            source, target, *_ = self._names(base)
-            if len(source) != len(target):
+            sources = getattr(self, f"{base}_source")
+            targets = getattr(self, f"{base}_target")
+            if len(sources) != len(targets):
                 raise ValueError(
                     f"--{base}_source and --{base}_target must name as many files."
-                    f" Received: {','.join(source) or 'none'} and"
-                    f" {','.join(target) or 'none'}."
+                    f" Received: {','.join(sources) or 'none'} and"
+                    f" {','.join(targets) or 'none'}."
                 )
 
     def splits(self) -> tuple[str, ...]:
@@ -107,20 +106,22 @@ class ParallelText(Problem):
         corpora of test. Raises ValueError if there is none to train on or to evaluate
         on.
         """
-        splits_of: dict[str, list[FileGroup]] = {}
+        corpora: dict[str, list[FileGroup]] = {}
         for base in (splits.TRAIN, splits.DEV):
-            corpora = self._corpora(base)
-            if not corpora:
+            groups = self._groups(base)
+            if not groups:
                 raise ValueError(
                     "parallel_text needs files to train on and files to evaluate"
                     f" on. Received: none for {base}. Give --{base}_source and"
                     f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
                 )
-            names = splits.numbered(base, len(corpora))
-            for name, group in zip(names, corpora, strict=True):
-                splits_of[name] = [group]
-        test = self._corpora(splits.TEST)
-        return splits_of | ({splits.TEST: test} if test else {})
+            names = splits.numbered(base, len(groups))
+            for name, group in zip(names, groups, strict=True):
+                corpora[name] = [group]
+        test = self._groups(splits.TEST)
+        if test:
+            corpora[splits.TEST] = test
+        return corpora
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
@@ -146,28 +147,27 @@ class ParallelText(Problem):
                 paths.append(text_files.check_file(path))
         return paths
 
-    def _read(self, kind: str, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    def _read(self, kind: str, paths: list[Path]) -> Iterator[tuple[str, str]]:
         """The pairs in a corpus's files."""
-        if kind == "tsv":
+        if kind == TSV:
             return text_files.read_tsv(paths[0])
-        if kind == "tmx":
+        if kind == TMX:
             return read_tmx(paths[0], self.source_language, self.target_language)
         return text_files.read_parallel(paths[:1], paths[1:])
 
-    def _corpora(self, base: str) -> list[FileGroup]:
+    def _groups(self, base: str) -> list[FileGroup]:
         """The corpora of train, dev or test: pairs of files, then those of columns,
         then translation memories.
         """
-        sources, targets, columns, memories = self._names(base)
-        named: list[tuple[str, tuple[str, ...]]] = []
-        named += [("", pair) for pair in zip(sources, targets, strict=True)]
-        named += [("tsv", (name,)) for name in columns]
-        named += [("tmx", (name,)) for name in memories]
-        corpora: list[FileGroup] = []
-        for kind, names in named:
-            corpora.append((kind, [Path(name).expanduser() for name in names]))
-        return corpora
+        groups: list[FileGroup] = []
+        targets = self._paths(f"{base}_target")
+        for source, target in zip(self._paths(f"{base}_source"), targets, strict=True):
+            groups.append((TEXT, [source, target]))
+        for kind in (TSV, TMX):
+            for path in self._paths(f"{base}_{kind}"):
+                groups.append((kind, [path]))
+        return groups
 
-    def _names(self, base: str) -> list[tuple[str, ...]]:
-        """The files of each of FILE_KINDS that the flags name."""
-        return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
+    def _paths(self, name: str) -> list[Path]:
+        """The files that an option names."""
+        return [Path(path).expanduser() for path in getattr(self, name)]

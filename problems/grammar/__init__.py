@@ -34,9 +34,8 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
-from t2tlite.problems.grammar.lexicon import Phrase
 from t2tlite.problems.grammar.realiser import english_tree, german_text, spelled
-from t2tlite.problems.grammar.rules import Sampler
+from t2tlite.problems.grammar.rules import Phrase, Sampler
 from t2tlite.problems.wsj_parsing import ParsingProblem
 from t2tlite.trees.tree import Tree, clean_tree, parse_tree
 

@@ -5,11 +5,12 @@ English as a tree in the Penn Treebank's brackets, in German as text.
 import functools
 import re
 
-from t2tlite.problems.grammar.lexicon import AUXILIARIES, ENDINGS, Phrase
-from t2tlite.problems.grammar.rules import Language
+from t2tlite.problems.grammar.rules import WORDS, Language, Phrase
 
 LEAF = re.compile(r" ([^() ]+)\)")
 SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "}
+AUXILIARIES = {verb["english"]["base"]: verb for verb in WORDS["auxiliary"]}
+ENDINGS = {name: word for word in WORDS["endings"] for name in word["labels"]}
 CONTRACTIONS = {"in dem": "im", "in das": "ins", "zu dem": "zum", "zu der": "zur"}
 
 

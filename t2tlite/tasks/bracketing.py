@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from t2tlite.trees.linearise import Leaf
-from t2tlite.trees.words import PUNCTUATION_TAGS
+from t2tlite.trees.restore import PUNCTUATION_TAGS
 from t2tlite.types import EOS
 from t2tlite.vocabularies.text_encoder import TextEncoder
 

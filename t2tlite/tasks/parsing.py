@@ -3,20 +3,41 @@ sentence's words, scored as in EVALB.
 """
 
 import dataclasses
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
 from t2tlite.tasks.task import Output, Score, Task
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
+from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, Linearisation
+from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import format_tree, parse_tree
-from t2tlite.trees.words import tree_word
+from t2tlite.vocabularies.normalisation import IGNORED
 from t2tlite.vocabularies.normalisation import words as split_words
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
+
+# The rules of the Treebank's own tokenisation script, in its order. The spaces that
+# they insert are merged at the end.
+RULES = [
+    (re.compile(r'(^|[\s(\[{<-])["“]'), r"\1 `` "),
+    (re.compile(r'["”]'), " '' "),
+    (re.compile(r"(^|[\s(\[{<-])[‘`](?=\w)"), r"\1 ` "),
+    (re.compile(r"’"), "'"),
+    (re.compile(r"\.{3}|…"), " ... "),
+    (re.compile(r"([;@#$%&?!])"), r" \1 "),
+    (re.compile(r"([,:])(?!\d)|(?<!\d)([,:])"), r" \1\2 "),  # not in 1,000 or 10:30
+    # the sentence's end; brackets and quotes may follow
+    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),
+    (re.compile(r"([\[\](){}<>]|--+|—)"), r" \1 "),
+    (re.compile(r"(?<=[^'\s])'(?=\s|$)"), " ' "),
+    (re.compile(r"(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", re.IGNORECASE), r" \1 "),
+    (re.compile(r"\b(can)(not)\b", re.IGNORECASE), r"\1 \2"),
+    (re.compile(r"\b(gon|wan)(na)\b", re.IGNORECASE), r"\1 \2"),
+]
 
 
 @register_task
@@ -36,7 +57,7 @@ class ParsingTask(Task):
         `linearisation`.
         """
         name = options.get("linearisation", NORMALISED.name)
-        return cls(find_linearisation(str(name)))
+        return cls(LINEARISATIONS[str(name)])
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
@@ -67,8 +88,7 @@ class ParsingTask(Task):
         words = split_words(source)
         if not words:
             return list(hypotheses[:wanted])
-        parses: list[tuple[int, Output]] = []
-        aligned = 0
+        by_misaligned: dict[int, list[Output]] = defaultdict(list)
         for each in hypotheses:
             restored = self.linearisation.read(each.text, words)
             parse = dataclasses.replace(
@@ -78,14 +98,14 @@ class ParsingTask(Task):
                 tree=restored.tree,
                 repairs=restored.repairs,
             )
-            parses.append((restored.misaligned, parse))
-            aligned += restored.misaligned == 0
-            if aligned == wanted:
-                # no later hypothesis is better than these, and restoring trees takes
-                # time
+            by_misaligned[restored.misaligned].append(parse)
+            if len(by_misaligned[0]) == wanted:
+                # no later hypothesis is better than these, and restoring takes time
                 break
-        parses.sort(key=lambda pair: pair[0])
-        return [parse for _, parse in parses[:wanted]]
+        parses = []
+        for misaligned in sorted(by_misaligned):
+            parses += by_misaligned[misaligned]
+        return parses[:wanted]
 
     def reference(self, source: str, target: str) -> str:
         """The gold tree in brackets."""
@@ -103,10 +123,10 @@ class ParsingTask(Task):
         """Labelled bracketing scores of the trees, as EVALB computes them; no source
         may be blank.
         """
-        gold = [parse_tree(reference) for reference in references]
-        # a recorded output has its tree as text
-        predicted = [output.tree or parse_tree(output.text) for output in outputs]
-        score = evalb(gold, predicted)
+        predicted = []
+        for output in outputs:  # a recorded one has its tree as text
+            predicted.append(output.tree or parse_tree(output.text))
+        score = evalb(list(map(parse_tree, references)), predicted)
         scores = {
             "F1": score.f1,
             "recall": score.recall,
@@ -133,9 +153,7 @@ class ParsingTask(Task):
         repaired = kinds.pop("repaired", 0)
         line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
         repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
-        if repairs:
-            line += f" ({', '.join(repairs)})"
-        return line
+        return f"{line} ({', '.join(repairs)})" if repairs else line
 
     def as_sequences(self) -> Task:
         """A task whose outputs are the sequences, scored as trees."""
@@ -150,7 +168,6 @@ class SequenceTask(Task):
 
     parsing: ParsingTask
 
-    name = "translation"
     outputs = "sequences"
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
@@ -182,3 +199,16 @@ def parser(task: Task, problem: str) -> ParsingTask:
         f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
         " translate."
     )
+
+
+def penn_words(text: str) -> str:
+    """Splits a sentence of English text into the Treebank's words, with single spaces
+    between them.
+
+    >>> penn_words('"I can\\'t," he said (at 10:30), "pay $1,000."')
+    "`` I ca n't , '' he said ( at 10:30 ) , `` pay $ 1,000 . ''"
+    """
+    text = IGNORED.sub("", text)  # a zero-width character would hide the last full stop
+    for pattern, replacement in RULES:
+        text = pattern.sub(replacement, text)
+    return " ".join(split_words(text))

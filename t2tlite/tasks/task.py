@@ -26,6 +26,8 @@ from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
+INNER_SPACE = "_"  # stands for a space inside a word of a pronunciation, as in "bò sữa"
+
 
 @dataclasses.dataclass(frozen=True)
 class Output:
@@ -253,24 +255,32 @@ class TranslationTask(Task):
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
         `slow_metrics`; or what `scored_by` was given. The first metric is the main one.
         """
+        more_references = self.scoring.more_references
+        return self._scored(outputs, (references, *more_references), slow_metrics)
+
+    def _scored(
+        self,
+        outputs: Sequence[Output],
+        references: Sequence[Sequence[str]],
+        slow_metrics: bool,
+    ) -> Score:
+        """The metrics against references of each output."""
         metrics = self.all_metrics if slow_metrics else self.fast_metrics
         computed = corpus_scores(
             [output.text for output in outputs],
-            references,
+            references[0],
             self.scoring.metrics or metrics,
             self.scoring.options,
-            self.scoring.more_references,
+            references[1:],
         )
-        values = {}
-        signatures = {}
-        intervals = {}
+        total = Score(computed[0].result.name, {}, {}, {})
         for score in computed:
             name = score.result.name
-            values[name] = score.result.score
-            signatures[name] = score.signature
+            total.scores[name] = score.result.score
+            total.signatures[name] = score.signature
             if score.interval is not None:
-                intervals[name] = score.interval
-        return Score(computed[0].result.name, values, signatures, intervals)
+                total.intervals[name] = score.interval
+        return total
 
 
 @register_task
@@ -284,3 +294,58 @@ class TextToTextTask(TranslationTask):
     outputs = "outputs"
     fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "token_accuracy")
     all_metrics = fast_metrics
+
+
+@register_task
+@dataclasses.dataclass(frozen=True)
+class PronunciationTask(TextToTextTask):
+    """Grapheme-to-phoneme conversion: words to phonemes, scored as in the field, by the
+    share of words that are wrong and by edits of phonemes.
+
+    A word that occurs in several lines of a split, with a pronunciation each, is scored
+    once, against all of them.
+    """
+
+    name = "pronunciation"
+    outputs = "pronunciations"
+    fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "wer", "per")
+    all_metrics = fast_metrics
+
+    def source(self, sentence: str) -> str:
+        """The letters, separated by spaces."""
+        return letters(sentence)
+
+    def score(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        outputs: Sequence[Output],
+        slow_metrics: bool = False,
+    ) -> Score:
+        """Exact match, WER and PER of the different words."""
+        spoken: dict[str, list[str]] = {}
+        first: dict[str, Output] = {}
+        for source, reference, output in zip(sources, references, outputs, strict=True):
+            spoken.setdefault(source, []).append(reference)
+            first.setdefault(source, output)
+        most = max(map(len, spoken.values()), default=1)
+        for pronunciations in spoken.values():
+            pronunciations += pronunciations[:1] * (most - len(pronunciations))
+        columns = list(zip(*spoken.values(), strict=True))
+        return self._scored(list(first.values()), columns, slow_metrics)
+
+
+def letters(word: str) -> str:
+    """The letters of a word as tokens, with a language tag before them as one. Letters
+    that are separated already, as in a data set, stay as they are.
+
+    >>> letters("cat"), letters("<vie> bò sữa"), letters("<vie> b ò _ s ữ a")
+    ('c a t', '<vie> b ò _ s ữ a', '<vie> b ò _ s ữ a')
+    """
+    tag, _, rest = word.partition(" ")
+    if not (tag.startswith("<") and tag.endswith(">") and rest):
+        tag, rest = "", word
+    parts = rest.split()
+    is_separated = max(map(len, parts), default=0) <= 1
+    separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
+    return f"{tag} {separated}".strip()

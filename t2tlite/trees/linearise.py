@@ -16,24 +16,25 @@ tag.
 """
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from t2tlite.trees.restore import Event, Restored, restore
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_tokens
-from t2tlite.trees.words import (
+from t2tlite.trees.restore import (
     NORMALISED_TAG,
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
+    Event,
+    Restored,
     may_be_punctuation,
+    restore,
+    split_tokens,
     tree_word,
 )
+from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
 BRACKETS = {"(": OPEN, ")": CLOSE}
-PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
 
 class Leaf(NamedTuple):
@@ -110,20 +111,18 @@ class Linearisation:
         return set(split_tokens(with_tags.write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """Returns the tokens as events, and the number of malformed tokens, which are
-        split before each bracket.
+        """Returns the tokens as events, without malformed ones, and the number of
+        these.
         """
         events = []
         malformed = 0
         for token in split_tokens(sequence):
-            pieces = PIECE.findall(token)
-            malformed += pieces != [token] or token in "()"
-            for piece in pieces:
-                kind = BRACKETS.get(piece[0])
-                if kind is None:
-                    events.append((TAG, piece))
-                elif len(piece) > 1:
-                    events.append((kind, piece[1:]))
+            kind = BRACKETS.get(token[0], TAG)
+            label = token if kind == TAG else token[1:]
+            if _is_label(label):
+                events.append((kind, label))
+            else:
+                malformed += 1
         return events, malformed
 
 
@@ -150,26 +149,27 @@ class Tensor2tensorLinearisation(Linearisation):
         )
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        events = []
+        events: list[Event] = []
         malformed = 0
         # closing labels to the right that have no opening label yet
         unopened: Counter[str] = Counter()
         for token in reversed(split_tokens(sequence)):
-            closing = token.startswith("/")
-            label = re.sub(r"[()\0]", "", token[closing:])
-            malformed += not label or label != token[closing:]
-            if not label:
-                continue
-            if closing:
-                kind = CLOSE
+            label = token.removeprefix("/")
+            if not _is_label(label):
+                malformed += 1
+            elif label != token:
                 unopened[label] += 1
+                events.append((CLOSE, label))
             elif unopened[label]:
-                kind = OPEN
                 unopened[label] -= 1
+                events.append((OPEN, label))
             else:
-                kind = TAG
-            events.append((kind, label))
+                events.append((TAG, label))
         return events[::-1], malformed
+
+
+def _is_label(text: str) -> bool:
+    return text != "" and BRACKETS.keys().isdisjoint(text)
 
 
 NORMALISED = Linearisation("normalised")
@@ -177,13 +177,3 @@ TAGS = Linearisation("tags", has_tags=True)
 WORDS = Linearisation("words", has_words=True)
 T2T = Tensor2tensorLinearisation("t2t", has_tags=True)
 LINEARISATIONS = {form.name: form for form in (NORMALISED, TAGS, WORDS, T2T)}
-
-
-def find_linearisation(name: str) -> Linearisation:
-    """The linearisation of this name. Raises ValueError if there is none."""
-    if name not in LINEARISATIONS:
-        raise ValueError(
-            f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received:"
-            f" {name!r}."
-        )
-    return LINEARISATIONS[name]

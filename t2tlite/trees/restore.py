@@ -6,21 +6,38 @@ tag too few or too many. Aligning tags and words keeps the damage local.
 
 import dataclasses
 import itertools
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
-from t2tlite.trees.words import (
-    NORMALISED_TAG,
-    PUNCTUATION_TAGS,
-    PUNCTUATION_WORDS,
-    fitting_tag,
-    tree_word,
-)
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
+
+NORMALISED_TAG = "XX"
+# The tags that EVALB removes with their words under COLLINS.prm. Normalised trees keep
+# them: EVALB could not score trees without them.
+PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
+# The tag of words that are punctuation in every sentence. Others are not: ' closes a
+# quotation or is a possessive (POS), - is a dash or joins two words (HYPH).
+PUNCTUATION_WORDS = {
+    **dict.fromkeys([","], ","),
+    **dict.fromkeys([".", "!", "?"], "."),
+    **dict.fromkeys([":", ";", "--", "...", "\u2014", "\u2026"], ":"),
+    **dict.fromkeys(["``", "\u201c"], "``"),
+    **dict.fromkeys(["''", '"', "\u201d"], "''"),
+}
+# Unicode's categories of dashes, quotation marks and other punctuation
+PUNCTUATION_CATEGORIES = frozenset({"Pd", "Pi", "Pf", "Po"})
+# of these categories, but with other tags: NN for %, HYPH or SYM for /
+SYMBOLS = frozenset("%‰/\\#&*@′″†‡§¶")
+# of other categories, but used as a quotation mark and as the mark of a list's item
+OTHER_MARKS = frozenset("`+")
+# also valid for such words: NNS for the " of 5 "
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})
 
 # Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of
 # equal costs the first counts.
@@ -41,6 +58,56 @@ class Restored:
         return tags + self.repairs["changed_tag"] + self.repairs["changed_word"]
 
 
+def split_tokens(sequence: str) -> list[str]:
+    """Splits a sequence at ASCII white space."""
+    return re.findall(r"\S+", sequence, re.ASCII)
+
+
+def tree_word(word: str) -> str:
+    """The word as trees write it: -LRB- and -RRB- for round brackets.
+
+    Raises ValueError if the word is empty or contains white space.
+    """
+    if split_tokens(word) != [word]:
+        raise ValueError(
+            f"A word must be text without white space. Received: {word!r}."
+        )
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def may_be_punctuation(word: str) -> bool:
+    """Whether a word can have one of PUNCTUATION_TAGS: it has no letter or digit, and
+    is not made of brackets and symbols alone, such as [, %, / or =.
+    """
+    if any(map(str.isalnum, word)):
+        return False
+    for character in set(word) - SYMBOLS:
+        category = unicodedata.category(character)
+        if category in PUNCTUATION_CATEGORIES or character in OTHER_MARKS:
+            return True
+    return False
+
+
+def fitting_tag(word: str, tag: str) -> str:
+    """Returns the tag, or a better one if EVALB would remove the word because of it, or
+    would count punctuation as a word.
+
+    EVALB removes the words of certain tags from both trees, and can compare the trees
+    only if the remaining words are the same. Therefore
+
+    - a punctuation tag on a word that is not punctuation (`may_be_punctuation`) becomes
+      XX; so does TOP, and so does -NONE- unless the word looks like a trace (`*T*-1`,
+      `0`);
+    - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag,
+      unless it has a punctuation tag or one of SYMBOL_TAGS.
+    """
+    if tag in PUNCTUATION_TAGS:
+        return tag if may_be_punctuation(word) else NORMALISED_TAG
+    if tag == ROOT or (tag == EMPTY_TAG and not word.startswith(("*", "0"))):
+        tag = NORMALISED_TAG
+    return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)
+
+
 def restore(
     events: Iterable[Event],
     words: Sequence[str],
@@ -56,8 +123,8 @@ def restore(
 
     First the brackets:
 
-    - malformed_token: a token with brackets inside is split before each bracket
-      (`XX)NP`); a bare bracket is dropped.
+    - malformed_token: a token with brackets inside (`XX)NP`), or a bracket without a
+      label, is dropped.
     - unmatched_closing: a closing bracket is dropped if no constituent of its label is
       open.
     - closed_by_another: a closing bracket also closes the constituents opened inside
@@ -219,11 +286,9 @@ class _TagRules:
         for steps in self._cheapest(tags, words):
             while steps[t] == DROP:
                 t += 1
-            if steps[t] == PAIR:
-                alignment.append(t)
-                t += 1
-            else:
-                alignment.append(None)
+            is_pair = steps[t] == PAIR
+            alignment.append(t if is_pair else None)
+            t += is_pair
         return alignment
 
     def _cheapest(self, tags: list[str], words: list[str]) -> list[list[int]]:
@@ -240,9 +305,8 @@ class _TagRules:
         misses = _omission_costs(words, PUNCTUATION_WORDS, 2 * half_repair)
         pairs = {}
         for word, tag in itertools.product(set(words), set(tags)):
-            if tag == NO_TAG:
-                pairs[word, tag] = half_repair
-            else:
+            pairs[word, tag] = half_repair
+            if tag != NO_TAG:
                 pairs[word, tag] = 0 if self._fits(word, tag) else 2 * half_repair
 
         # of the words after the current one, by tag; none are left: tags are dropped

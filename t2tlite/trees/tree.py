@@ -1,5 +1,5 @@
-"""Constituency trees in the brackets of the Penn Treebank: read, written, and cleaned
-for training and scoring.
+"""Constituency trees in the brackets of the Penn Treebank: read, written, cleaned for
+training and scoring, and drawn.
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
@@ -11,12 +11,16 @@ may be thousands of brackets deep, so nothing in this file recurses.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import html
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from t2tlite.files import text_files
+from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.normalisation import WHITE_SPACE, is_blank
 
 ROOT = "TOP"
@@ -31,9 +35,13 @@ HEADER = "*x*"
 
 OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
-SEQUENCE_TOKEN = re.compile(r"\S+", re.ASCII)
-ADVICE = "Correct it; a bracket that is itself a word is written -LRB- or -RRB-."
 CATEGORY = re.compile(r"[^-=|]+")
+
+# Of drawings, in pixels.
+FONT_SIZE = 13
+GAP = 12  # between two columns
+LEVEL = 40  # from a label's baseline to its children's
+MARGIN = 10
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -77,12 +85,13 @@ class Tree:
                 kind = TAG
             elif kind == OPEN:
                 stack.append((CLOSE, node))
-                stack.extend((OPEN, child) for child in reversed(node.children))
+                for child in reversed(node.children):
+                    stack.append((OPEN, child))
             yield kind, node
 
-    def preterminals(self) -> Iterator[Tree]:
-        """Yields the tags over words, from left to right."""
-        return (node for kind, node in self.walk() if kind == TAG)
+    def preterminals(self) -> list[Tree]:
+        """The tags over words, from left to right."""
+        return [node for kind, node in self.walk() if kind == TAG]
 
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
@@ -104,22 +113,8 @@ class Tree:
         return hash(format_tree(self))
 
 
-def split_tokens(sequence: str) -> list[str]:
-    """Splits a sequence at ASCII white space."""
-    return SEQUENCE_TOKEN.findall(sequence)
-
-
-def parse_tree(text: str) -> Tree:
-    """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
-    label "". Raises ValueError if the text is not one tree (see `read_trees`).
-    """
-    trees = list(_at_least_one_tree(text.split("\n"), "the text"))
-    if len(trees) != 1:
-        raise ValueError(
-            f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
-            f" {_shortened(text)}."
-        )
-    return trees[0]
+# brackets without words, in a file
+WORDLESS = Tree("", ())
 
 
 def format_tree(tree: Tree) -> str:
@@ -137,6 +132,19 @@ def format_tree(tree: Tree) -> str:
     return "".join(pieces)[1:]
 
 
+def parse_tree(text: str) -> Tree:
+    """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
+    label "". Raises ValueError if the text is not one tree (see `read_trees`).
+    """
+    trees = list(_numbered_trees(text.split("\n"), "the text"))
+    if len(trees) != 1:
+        raise ValueError(
+            f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
+            f" {text!r:.80}."
+        )
+    return trees[0][1]
+
+
 def read_trees(path: str | Path) -> Iterator[Tree]:
     """Yields the trees of a UTF-8 file in any layout: over several lines, or several on
     a line.
@@ -148,10 +156,144 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
     While reading, raises FileNotFoundError, or ValueError with file and line if the
-    text is not UTF-8, contains a NUL, or is not well-formed: there is no tree, a word
-    has no tag, or a bracket is unmatched or empty, or lacks a label inside a tree.
+    text is not UTF-8 or is not well-formed: there is no tree, a word has no tag, or a
+    bracket is unmatched or empty, or lacks a label inside a tree.
     """
-    return _at_least_one_tree(text_files.read_lines(path), str(Path(path)))
+    is_empty = True
+    for _, tree in _numbered_trees(read_lines(path), str(path)):
+        is_empty = False
+        yield tree
+    if is_empty:
+        raise ValueError(f"{path}: at least one tree is required. Received: none.")
+
+
+def read_parses(path: str | Path) -> list[Tree]:
+    """Returns the parses in a file as EVALB reads it: one on each line, or over several
+    lines.
+
+    Several trees on a line become the children of a FOREST node; of a blank line, the
+    node has no children. Brackets without words are left out: parsers that fail write
+    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
+    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
+    file with such trees, blank lines and the headers of the Penn Treebank separate
+    trees and are not parses.
+
+    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
+    """
+    lines = list(read_lines(path))
+    by_line: dict[int, list[Tree]] = collections.defaultdict(list)
+    for number, tree in _numbered_trees(lines, str(path), as_evalb=True):
+        by_line[number].append(tree)
+    has_long_trees = False
+    for number, line in enumerate(lines, start=1):
+        has_long_trees |= number not in by_line and not is_blank(line)
+    parses = []
+    for number in range(1, len(lines) + 1):
+        trees = by_line[number]
+        if len(trees) == 1:
+            parses += trees
+        elif trees or not has_long_trees:
+            parses.append(Tree(FOREST, tuple(trees)))
+    return parses
+
+
+class _Malformed(Exception):
+    """A mistake in text with brackets: its line, and what is required and received."""
+
+
+@dataclasses.dataclass
+class _Bracket:
+    """A bracket whose end has not been read."""
+
+    line: int
+    items: list[Tree | str] = dataclasses.field(default_factory=list)
+
+
+def _numbered_trees(
+    lines: Iterable[str], name: str, as_evalb: bool = False
+) -> Iterator[tuple[int, Tree]]:
+    """Yields the trees in lines of text, each after the number of the line on which it
+    begins. Raises ValueError with `name` and a line as `read_trees`.
+
+    With `as_evalb`, brackets without words may be anywhere, and are left out. A line
+    that begins with a bracket then begins a tree.
+    """
+    try:
+        yield from _trees(lines, as_evalb)
+    except _Malformed as mistake:
+        line, message = mistake.args
+        raise ValueError(
+            f"{name}, line {line}: {message} Correct it; a bracket that is itself a"
+            " word is written -LRB- or -RRB-."
+        ) from None
+
+
+def _trees(lines: Iterable[str], as_evalb: bool) -> Iterator[tuple[int, Tree]]:
+    stack: list[_Bracket] = []
+    for number, line in enumerate(lines, start=1):
+        if as_evalb and line.startswith("("):
+            _check_closed(stack)
+        if not stack and line.lstrip().startswith(HEADER):
+            continue
+        for token in TOKEN.findall(line):
+            if token == "(":
+                stack.append(_Bracket(number))
+            elif not stack:
+                raise _Malformed(
+                    number,
+                    "words and closing brackets must lie inside brackets. Received:"
+                    f" {token!r} outside, in {line!r:.80}.",
+                )
+            elif token != ")":
+                stack[-1].items.append(token)
+            else:
+                bracket = stack.pop()
+                tree = _constituent(bracket, stack, as_evalb)
+                if stack:
+                    stack[-1].items.append(tree)
+                else:
+                    yield bracket.line, tree
+    _check_closed(stack)
+
+
+def _check_closed(stack: list[_Bracket]) -> None:
+    if stack:
+        raise _Malformed(
+            stack[0].line,
+            "every bracket must be closed. Received: a tree that begins on this line"
+            f" and has {len(stack)} open at its end.",
+        )
+
+
+def _constituent(bracket: _Bracket, around: list[_Bracket], as_evalb: bool) -> Tree:
+    """The tree of a bracket inside others, or WORDLESS."""
+    label, *children = bracket.items or [""]
+    if not isinstance(label, str):
+        label = ""
+        children = bracket.items
+    parts = []
+    words = 0
+    for child in children:
+        if child is not WORDLESS:
+            parts.append(child)
+            words += isinstance(child, str)
+    if not parts and (as_evalb or label in ROOT_LABELS):
+        return WORDLESS
+    is_whole = not words or len(parts) == 1
+    has_empty = len(parts) < len(children) and not as_evalb
+    if not (parts and is_whole) or has_empty or (around and not label):
+        shown = []
+        for item in bracket.items:
+            shown.append(item if isinstance(item, str) else "(...)")
+        first = (*around, bracket)[0].line
+        raise _Malformed(
+            bracket.line,
+            "each word has a tag and a bracket of its own, (NN cat), and each bracket"
+            " holds a label, which only the outermost may lack, and a word or further"
+            f" brackets. Received: ({' '.join(shown):.80}), in a tree that begins on"
+            f" line {first}.",
+        )
+    return Tree(label, tuple(parts))
 
 
 def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
@@ -174,28 +316,25 @@ def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
     parsers that are trained on the treebank predict it.
     """
     removed = {EMPTY_TAG, *not_words}
-    stack: list[list[Tree]] = [[]]  # the cleaned children of each open constituent
+    stack: list[list[Any]] = [[]]  # the cleaned children of open constituents
     for kind, node in tree.walk():
         if kind == OPEN:
             stack.append([])
-        elif kind == TAG:
-            if node.label not in removed and not is_blank(node.word):
-                tag = _without_spaces(clean_label(node.label))
-                stack[-1].append(Tree(tag, (_without_spaces(node.word),)))
-        elif (children := stack.pop()) and node.label not in removed:
-            label = _without_spaces(clean_label(node.label))
+            continue
+        children = stack.pop() if kind == CLOSE else []
+        if kind == TAG and not is_blank(node.word):
+            children.append(WHITE_SPACE.sub("_", node.word))
+        if children and node.label not in removed:
+            label = WHITE_SPACE.sub("_", clean_label(node.label))
             stack[-1].append(Tree(label, tuple(children)))
     if not stack[0]:
         return None
     (result,) = stack[0]
-    while (
-        result.label in ROOT_LABELS
-        and len(result.children) == 1
-        and isinstance(result.children[0], Tree)
-    ):
-        result = result.children[0]  # nested roots become one, which follows
-    if result.label in ROOT_LABELS and not result.is_preterminal:
-        return Tree(ROOT, result.children)
+    # nested roots become one
+    while result.label in ROOT_LABELS and not result.is_preterminal:
+        if len(result.children) > 1:
+            return Tree(ROOT, result.children)
+        (result,) = result.children
     return Tree(ROOT, (result,))
 
 
@@ -209,152 +348,98 @@ def clean_label(label: str) -> str:
     return category.group() if category else label
 
 
-def _without_spaces(text: str) -> str:
-    return WHITE_SPACE.sub("_", text)
-
-
-def _at_least_one_tree(lines: Iterable[str], name: str) -> Iterator[Tree]:
-    tree = None
-    for _, tree in _numbered_trees(lines, name):
-        yield tree
-    if tree is None:
-        raise ValueError(f"{name}: at least one tree is required. Received: none.")
-
-
-def read_parses(path: str | Path) -> list[Tree]:
-    """Returns the parses in a file as EVALB reads it: one on each line, or over several
-    lines.
-
-    Several trees on a line become the children of a FOREST node; of a blank line, the
-    node has no children. Brackets without words are left out: parsers that fail write
-    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
-    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
-    file with such trees, blank lines and the headers of the Penn Treebank separate
-    trees and are not parses.
-
-    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
-    """
-    lines = list(text_files.read_lines(path))
-    by_line: dict[int, list[Tree]] = {}
-    for number, tree in _numbered_trees(lines, str(path), as_evalb=True):
-        by_line.setdefault(number, []).append(tree)
-    has_long_trees = False
-    for number, line in enumerate(lines, start=1):
-        has_long_trees |= number not in by_line and not is_blank(line)
-    parses = []
-    for number in range(1, len(lines) + 1):
-        trees = by_line.get(number, [])
-        if len(trees) == 1:
-            parses += trees
-        elif trees or not has_long_trees:
-            parses.append(Tree(FOREST, tuple(trees)))
-    return parses
-
-
 @dataclasses.dataclass
-class _OpenBracket:
-    """A bracket whose end has not been read."""
+class _Node:
+    """A constituent or a word, and its place in the drawing."""
 
-    line: int
-    items: list[Tree | str] = dataclasses.field(default_factory=list)
+    text: str
+    is_word: bool
+    y: int  # the baseline of its text
+    children: list[_Node] = dataclasses.field(default_factory=list)
+    children_width: float = 0.0
+    width: float = 0.0  # of its columns
+    x: float = 0.0  # the middle of its columns
 
-    def __str__(self) -> str:
-        texts = []
-        for item in self.items:
-            texts.append(item if isinstance(item, str) else "(...)")
-        return _shortened(f"({' '.join(texts)})")
 
+def tree_svg(tree: Tree) -> str:
+    """Draws a tree of any size and depth as an `<svg>` element.
 
-def _numbered_trees(
-    lines: Iterable[str], name: str, as_evalb: bool = False
-) -> Iterator[tuple[int, Tree]]:
-    """Yields the trees in lines of text, each after the number of the line on which it
-    begins. Raises ValueError with `name` and a line as `read_trees`.
+    Every constituent owns the columns of its words, so nothing can overlap. Labels
+    stand above the middle of these columns, a level lower for each step from the root.
+    The words stand on one line at the bottom, and a dotted line leads from each to its
+    tag.
 
-    With `as_evalb`, brackets without words may be anywhere, and are left out. A line
-    that begins with a bracket then begins a tree.
+    The drawing has the colour of the text around it, and needs no style sheet, font or
+    script. It is as wide as its words need, so the element around it should scroll.
     """
-    stack: list[_OpenBracket] = []
-    wordless: list[_OpenBracket] = []  # brackets of the current tree
-    for number, line in enumerate(lines, start=1):
-        place = f"{name}, line {number}"
-        if "\0" in line:
-            raise ValueError(f"{place}: trees are text. Received: a NUL character.")
-        if stack and as_evalb and line.startswith("("):
-            raise _unclosed(name, stack)
-        if not stack and line.lstrip().startswith(HEADER):
-            continue
-        for token in TOKEN.findall(line):
-            if token == "(":
-                stack.append(_OpenBracket(number))
-                continue
-            if not stack:
-                raise ValueError(
-                    f"{place}: words and closing brackets must lie inside brackets."
-                    f" Received: {token!r} outside, in {_shortened(line)}. {ADVICE}"
-                )
-            if token != ")":
-                stack[-1].items.append(token)
-                continue
-            bracket = stack.pop()
-            tree = Tree("", ())
-            if len(bracket.items) < 2 and _has_text_alone(bracket.items):
-                wordless.append(bracket)
-            else:
-                tree = _constituent(bracket, stack, name)
-                if stack:
-                    stack[-1].items.append(tree)
-            if not stack:
-                if not as_evalb:
-                    _check_words(wordless, tree, name)
-                wordless = []
-                yield bracket.line, tree
-    if stack:
-        raise _unclosed(name, stack)
-
-
-def _has_text_alone(items: Iterable[Tree | str]) -> bool:
-    return all(isinstance(item, str) for item in items)
-
-
-def _constituent(bracket: _OpenBracket, stack: list[_OpenBracket], name: str) -> Tree:
-    """The tree of a bracket inside those of `stack`."""
-    place = f"{name}, line {bracket.line}"
-    label, *children = bracket.items
-    if not isinstance(label, str):
-        label = ""
-        children = bracket.items
-    if not label and stack:
-        raise ValueError(
-            f"{place}: only the outermost bracket may lack a label. Received: one in a"
-            f" tree that begins on line {stack[0].line}. {ADVICE}"
-        )
-    if len(children) > 1 and any(isinstance(child, str) for child in children):
-        raise ValueError(
-            f"{place}: each word has a tag and a bracket of its own, (NN cat)."
-            f" Received: {bracket}. {ADVICE}"
-        )
-    return Tree(label, tuple(children))
-
-
-def _check_words(wordless: list[_OpenBracket], tree: Tree, name: str) -> None:
-    """Raises ValueError for brackets without words in a tree with words, or with labels
-    other than a root's.
-    """
-    for bracket in wordless:
-        if tree.children or not ROOT_LABELS.issuperset(bracket.items):
-            raise ValueError(
-                f"{name}, line {bracket.line}: a bracket holds a label and words or"
-                f" further brackets. Received: {bracket}. {ADVICE}"
-            )
-
-
-def _unclosed(name: str, stack: list[_OpenBracket]) -> ValueError:
-    return ValueError(
-        f"{name}, line {stack[0].line}: every bracket must be closed. Received: a tree"
-        f" that begins on this line and has {len(stack)} open at its end. {ADVICE}"
+    nodes = _place(tree)
+    texts = []
+    lines = []
+    words = []
+    for node in nodes:
+        style = "" if node.is_word else ' class="label"'
+        text = html.escape(node.text)
+        texts.append(f'<text{style} x="{node.x:.1f}" y="{node.y}">{text}</text>')
+        if node.is_word:
+            words.append(text)
+        for child in node.children:
+            dots = ' stroke-dasharray="1 3"' if child.is_word else ""
+            start = f"{node.x:.1f} {node.y + 5}"
+            end = f"{child.x:.1f} {child.y - FONT_SIZE}"
+            lines.append(f'<path{dots} d="M{start}L{end}"/>')
+    width = nodes[0].width + 2 * MARGIN
+    height = max(node.y for node in nodes) + MARGIN
+    return (
+        '<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img"'
+        f' width="{width:.0f}" height="{height}" viewBox="0 0 {width:.1f} {height}"'
+        f' font-family="system-ui,sans-serif" font-size="{FONT_SIZE}"'
+        f' text-anchor="middle" fill="currentColor"><title>{" ".join(words)}</title>'
+        "<style>.tree .label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}</style>"
+        f'<g stroke="currentColor" stroke-opacity=".45">{"".join(lines)}</g>'
+        f"{''.join(texts)}</svg>"
     )
 
 
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+def _place(tree: Tree) -> list[_Node]:
+    """Places every node. Parents come before children, and left before right."""
+    nodes: list[_Node] = []
+    unclosed = [_Node("", is_word=False, y=MARGIN + FONT_SIZE - LEVEL)]
+    for kind, item in tree.walk():
+        if kind == CLOSE:
+            unclosed.pop()
+            continue
+        node = _Node(item.label, is_word=False, y=unclosed[-1].y + LEVEL)
+        unclosed[-1].children.append(node)
+        nodes.append(node)
+        if kind == OPEN:
+            unclosed.append(node)
+        else:
+            node.children.append(_Node(item.word, is_word=True, y=0))
+            nodes += node.children
+    bottom = max(node.y for node in nodes) + LEVEL
+    for node in reversed(nodes):  # widths from the words up
+        if node.is_word:
+            node.y = bottom
+        for child in node.children:
+            node.children_width += child.width
+        node.width = max(_text_width(node.text) + GAP, node.children_width)
+    nodes[0].x = MARGIN + nodes[0].width / 2
+    for node in nodes:  # columns from the root down
+        right = node.x - node.children_width / 2
+        for child in node.children:
+            right += child.width
+            child.x = right - child.width / 2
+    return nodes
+
+
+def _text_width(text: str) -> float:
+    """Estimates the width of a text in a sans-serif font, in pixels, rather too great
+    than too small.
+    """
+    ems = 0.0
+    for character in text:
+        if character in "mwMW@%" or unicodedata.east_asian_width(character) in "WF":
+            ems += 1.0
+        else:
+            ems += 0.72 if character.isupper() else 0.6
+    return ems * FONT_SIZE

@@ -10,7 +10,7 @@ import pytest
 
 from t2tlite import registry
 from t2tlite.problems.grammar import GrammarEnde, realiser, rules, sentences
-from t2tlite.problems.grammar.lexicon import WORDS, read_sections, words_of
+from t2tlite.problems.grammar.rules import WORDS, read_sections, words_of
 from t2tlite.trees.tree import format_tree
 
 

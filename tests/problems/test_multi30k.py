@@ -9,7 +9,7 @@ from problem_test import run_problem_test
 from t2tlite import registry
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.manifest import read_manifest
-from t2tlite.problems.multi30k import Multi30kEnde
+from t2tlite.problems.translation import Multi30kEnde
 
 # file -> split
 FILES = {"train": "train", "val": "dev", "test_2016_flickr": "test"}

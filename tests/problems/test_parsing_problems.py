@@ -161,7 +161,7 @@ def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
     extra = tmp_path / "auto.trees"
     extra.write_text(f"(())\n{tree}\n")
     problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
-    message = r"auto\.trees, line 2: a bracket holds a label"
+    message = r"auto\.trees, line 2: each word has a tag and a bracket of its own"
     with pytest.raises(ValueError, match=message):
         list(problem.pairs("train", own_trees))
 
@@ -235,7 +235,7 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
 
 
 def test_unknown_linearisation():
-    message = r"--linearisation must be one of normalised, tags, .*'flat'\."
+    message = r"linearisation must be one of normalised, tags, .*'flat'\."
     with pytest.raises(ValueError, match=message):
         registry.get_problem("grammar_parsing", linearisation="flat")
 

@@ -10,7 +10,7 @@ import pytest
 from wmt_files import PROBLEMS, write
 
 from t2tlite.bin import t2t_datagen
-from t2tlite.problems.translate_wmt import WmtEnde
+from t2tlite.problems.translation import WmtEnde
 
 TFDS_TEXT: dict[str, list[dict[str, Any]]] = {
     "train": [{"en": f"train {i}", "de": f"Übung {i}"} for i in range(20)],

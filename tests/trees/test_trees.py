@@ -8,6 +8,7 @@ import pytest
 from fixture_files import tree_files
 
 from t2tlite.trees.linearise import LINEARISATIONS
+from t2tlite.trees.restore import split_tokens
 from t2tlite.trees.tree import (
     Tree,
     clean_label,
@@ -15,7 +16,6 @@ from t2tlite.trees.tree import (
     format_tree,
     parse_tree,
     read_trees,
-    split_tokens,
 )
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
@@ -126,18 +126,20 @@ def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
         ),
         ("(NN a)\ncat (NN b)", r"line 2: .* must lie .*Received: 'cat' outside"),
         ("(NN a) \ufeff(NN b)", r"line 1: .* must lie .* '\\ufeff' outside"),
-        ("(NN a)\n(NP () (NN a))\n", r"line 2: a bracket .*Received: '\(\)'\. Correct"),
-        ("( (S (NN a)\n ( )))", "line 2: a bracket holds a label"),
-        ("(S\n (NP) (NN a))", r"line 2: a bracket .*Received: '\(NP\)'"),
-        ("(S (cat))", r"line 1: a bracket .* itself a word is written -LRB-"),
         (
-            "(NP (DT the)\ncat)",
-            r"line 1: each word .*Received: '\(NP \(\.\.\.\) cat\)'",
+            "(NN a)\n(NP () (NN a))\n",
+            r"line 2: each .*Received: \(NP .* line 2\. Correct",
         ),
-        ("\n(S (NN a b))", r"line 2: each word has a tag .*Received: '\(NN a b\)'"),
+        (
+            "( (S (NN a)\n ( )))",
+            r"line 1: .*Received: \(S \(\.\.\.\) \(\.\.\.\)\)",
+        ),
+        ("(S\n (NP) (NN a))", r"line 2: each .*Received: \(NP\), in a .* line 1\."),
+        ("(S (cat))", r"line 1: each .* itself a word is written -LRB-"),
+        ("(NP (DT the)\ncat)", r"line 1: .*Received: \(NP \(\.\.\.\) cat\)"),
+        ("\n(S (NN a b))", r"line 2: each word has a tag .*Received: \(NN a b\)"),
         ("( (NN a) b)", "line 1: each word has a tag and a bracket"),
-        ("( (S (NN a))\n\n( (S (NN b)))", r"line 3: only .* begins on line 1\."),
-        ("(NN a)\n(NN b\0)", r"line 2: trees are text\. Received: a NUL character"),
+        ("( (S (NN a))\n\n( (S (NN b)))", r"line 3: .* only .* begins on line 1\."),
         ("(NN a)\n(NN caf\udce9)\n", r"line 2: text must be UTF-8\. .* byte 0xe9"),
         ("\n  \n*x*\n", r": at least one tree is required\. Received: none\."),
     ],
@@ -165,7 +167,7 @@ def test_a_missing_file_is_reported(tmp_path):
     [
         ("(NN a) (NN b)", r"Received: 2 trees in '\(NN a\) \(NN b\)'\."),
         ("(S\n(NN a b))", "the text, line 2: each word has a tag"),
-        ("(NN a)" * 40, r"40 trees in '.{77}\.\.\.'"),
+        ("(NN a)" * 40, r"40 trees in '.{79}\.$"),
     ],
 )
 def test_parsing_needs_exactly_one_tree(text, message):
