@@ -5,7 +5,7 @@ are found in any folder below --tmp_dir.
 import collections
 import fnmatch
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,8 +18,7 @@ TFDS_FOLDER = "tensorflow_datasets"
 
 FilePair = tuple[Path, Path]  # source and target
 Pairs = Iterator[tuple[str, str]]  # likewise
-# of each split: names of files -> where they are to be had
-Corpora = dict[str, dict[str, str]]
+Corpora = Mapping[str, Sequence[str]]  # of each split: names of files
 
 
 class FilesBelow:
@@ -76,13 +75,12 @@ class Corpus(Problem):
     plain or compressed.
     """
 
+    origin: ClassVar[str] = "its source"  # where the files are to be had
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
-    # what else can be done if files are missing
-    advice: ClassVar[str] = ""
 
     def corpora(self) -> Corpora:
         """Of each split: the names of its pairs of files, in the order in which they
-        are read -> where they are to be had.
+        are read.
 
         In a name `{}` is the language's code, `{target}` the target's, `{side}` src or
         ref.
@@ -124,7 +122,7 @@ class Corpus(Problem):
         """
         files, missing = self.search(tmp_dir)
         if missing:
-            raise FileNotFoundError(missing + self.advice)
+            raise FileNotFoundError(missing)
         return files
 
     def search(self, tmp_dir: Path | None) -> tuple[dict[str, list[FilePair]], str]:
@@ -134,21 +132,22 @@ class Corpus(Problem):
         below = FilesBelow(tmp_dir)
         files: dict[str, list[FilePair]] = {}
         missing: dict[str, None] = {}  # lines, in order
-        for split, corpora in self.corpora_in(below).items():
+        for split, names in self.corpora_in(below).items():
             files[split] = []
-            for name, origin in corpora.items():
+            for name in names:
                 source = self._named(name, self.source_language, "src")
                 target = self._named(name, self.target_language, "ref")
                 pairs = below.pairs(source, target)
                 files[split] += pairs
                 if not pairs:
-                    names = source if source == target else f"{source} and {target}"
-                    missing[f"\n  {names}: from {origin}"] = None
+                    both = f"{source} and {target}"
+                    missing[source if source == target else both] = None
         if not missing:
             return files, ""
         return files, (
             f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
-            f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without{''.join(missing)}"
+            f" folder, from {self.origin}. Received: {tmp_dir or 'no --tmp_dir'},"
+            " without\n  " + "\n  ".join(missing)
         )
 
     def _named(self, name: str, language: str, side: str) -> str:

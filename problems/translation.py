@@ -20,33 +20,26 @@ from t2tlite.files import sgm, text_files
 from t2tlite.problems.corpus import TFDS_FOLDER, Corpora, Corpus, FilePair, Pairs
 from t2tlite.registry import register_problem
 
-# WMT 2014: files -> archives. Each language pair has its own test set; that in the
-# folder `test`, of another archive, may lack sentences.
-STATMT = "https://www.statmt.org"
-WMT_TRAINING = {
-    "europarl-v7.{target}-en.{}": f"{STATMT}/wmt13/training-parallel-europarl-v7.tgz",
-    "commoncrawl.{target}-en.{}": f"{STATMT}/wmt13/training-parallel-commoncrawl.tgz",
-    "news-commentary-v9.{target}-en.{}": f"{STATMT}/wmt14/training-parallel-nc-v9.tgz",
-}
-WMT_FRENCH = {
-    "undoc.2000.fr-en.{}": f"{STATMT}/wmt13/training-parallel-un.tgz",
-    "giga-fren.release2.fixed.{}": f"{STATMT}/wmt10/training-giga-fren.tar",
-}
-WMT_DEV = {"newstest2013.{}": f"{STATMT}/wmt14/dev.tgz"}
-TEST_ARCHIVE = f"{STATMT}/wmt14/test-full.tgz"
-WMT_TEST = {"test-full/newstest2014-{target}en-{side}.{}.sgm": TEST_ARCHIVE}
-TFDS_SPLITS = {TRAIN: "train", DEV: "validation", TEST: "test"}
+# Each language pair of WMT 2014 has its own test set; that in the folder `test`, of
+# another archive, may lack sentences.
+WMT_TRAINING: tuple[str, ...] = (
+    "europarl-v7.{target}-en.{}",
+    "commoncrawl.{target}-en.{}",
+    "news-commentary-v9.{target}-en.{}",
+)
+WMT_FRENCH = ("undoc.2000.fr-en.{}", "giga-fren.release2.fixed.{}")
+WMT_TEST = "test-full/newstest2014-{target}en-{side}.{}.sgm"
+WMT_SERVER = "https://www.statmt.org"
 NETWORK_SECONDS = 10.0  # to wait for an answer of the server that has the text
 
-# the splits of IWSLT 2014, as the papers that report it make them
-IWSLT14 = "IWSLT 2014: wit3.fbk.eu/de-en.tgz"
-IWSLT14_TEST_SETS = (
-    "TED.dev2010",
-    "TEDX.dev2012",
-    "TED.tst2010",
-    "TED.tst2011",
-    "TED.tst2012",
-)
+# the test set of IWSLT 2014, and its other splits, as papers that report it make them
+IWSLT14_TESTS = [
+    "IWSLT14.TED.dev2010.de-en.{}.xml",
+    "IWSLT14.TEDX.dev2012.de-en.{}.xml",
+    "IWSLT14.TED.tst2010.de-en.{}.xml",
+    "IWSLT14.TED.tst2011.de-en.{}.xml",
+    "IWSLT14.TED.tst2012.de-en.{}.xml",
+]
 DEV_INTERVAL = 23  # every 23rd training pair is of dev
 MAX_TOKENS = 175  # of a side of a training pair
 MAX_RATIO = 1.5  # of the lengths of its sides
@@ -54,11 +47,6 @@ MAX_RATIO = 1.5  # of the lengths of its sides
 TITLE = re.compile(r"</?(?:title|description)>")
 OTHER_TAG = re.compile(r"\s*<[a-z]")
 
-IWSLT15 = "https://nlp.stanford.edu/projects/nmt"
-
-MULTI30K = "https://github.com/multi30k/dataset"
-RAW = "raw"
-PREPARED = "lc.norm.tok"
 # of Multi30k: split -> name of its files
 STEMS = {
     TRAIN: "train",
@@ -74,32 +62,30 @@ class Wmt14(Corpus):
     """The base class of both language pairs: English is the source."""
 
     source_language = "en"
-    needed_flags = ()
-    advice = (
-        "\nAdd them, or give an empty --tmp_dir to download everything through"
-        " TensorFlow Datasets."
+    origin = (
+        f"{WMT_SERVER}/wmt14/translation-task.html, or an empty --tmp_dir, to download"
+        " all through TensorFlow Datasets"
     )
+    needed_flags = ()
     training = WMT_TRAINING
 
     def corpora(self) -> Corpora:
-        return {TRAIN: self.training, DEV: WMT_DEV, TEST: WMT_TEST}
+        return {TRAIN: self.training, DEV: ["newstest2013.{}"], TEST: [WMT_TEST]}
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields one corpus after the other, or the pairs in the order of TensorFlow
         Datasets if no file is there.
         """
         self.check_split(split)
-        if self._is_absent(tmp_dir):
-            return self._tfds_pairs(split, tmp_dir)
-        return super().pairs(split, tmp_dir)
+        files = self.find(tmp_dir)
+        if files:
+            return self.read(split, files[split])
+        return self._tfds_pairs(split, tmp_dir)
 
-    def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none with TensorFlow Datasets."""
-        return [] if self._is_absent(tmp_dir) else super().files(tmp_dir)
-
-    def _is_absent(self, tmp_dir: Path | None) -> bool:
+    def find(self, tmp_dir: Path | None) -> dict[str, list[FilePair]]:
+        """The raw files; nothing with TensorFlow Datasets."""
         files, _ = self.search(tmp_dir)
-        return not any(files.values())
+        return super().find(tmp_dir) if any(files.values()) else {}
 
     def _tfds_pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         foreign = self.target_language
@@ -108,10 +94,10 @@ class Wmt14(Corpus):
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
-            _check_network(tfds.builder(name, data_dir=data_dir))
-            dataset = tfds.load(
-                name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False
-            )
+            if not tfds.builder(name, data_dir=data_dir).is_prepared():
+                _check_network()
+            tfds_split = "validation" if split == DEV else split
+            dataset = tfds.load(name, split=tfds_split, data_dir=data_dir)
         except Exception as error:
             # network, checksums, archives, disk: these have no common class
             _, missing = self.search(tmp_dir)
@@ -149,22 +135,16 @@ class WmtEnfr(Wmt14):
     vocab_size: int = 32000
 
     target_language = "fr"
-    training = WMT_TRAINING | WMT_FRENCH
+    training = WMT_TRAINING + WMT_FRENCH
 
 
-def _check_network(builder: Any) -> None:
-    """Raises OSError within seconds if TensorFlow Datasets would have to download text
-    and its server cannot be reached, where TensorFlow Datasets itself would try for
-    minutes.
-
-    Nothing is checked if there are files of an earlier download: it may be complete.
+def _check_network() -> None:
+    """Raises OSError within seconds if the server of WMT's texts cannot be reached,
+    where TensorFlow Datasets would try for minutes.
     """
-    downloads = Path(builder.data_dir).parents[2] / "downloads"
-    if builder.is_prepared() or any(downloads.rglob("*.INFO")):
-        return
     # a server that refuses a request is reachable
     with contextlib.suppress(urllib.error.HTTPError):
-        urllib.request.urlopen(STATMT, timeout=NETWORK_SECONDS).close()
+        urllib.request.urlopen(WMT_SERVER, timeout=NETWORK_SECONDS).close()
 
 
 @register_problem
@@ -182,20 +162,18 @@ class Iwslt14Deen(Corpus):
 
     vocab_size: int = 10000
 
+    origin = "the archive de-en.tgz of IWSLT 2014 (wit3.fbk.eu)"
     source_language = "de"
     target_language = "en"
 
     def corpora(self) -> Corpora:
-        training = {"train.tags.de-en.{}": IWSLT14}
-        tests = {}
-        for name in IWSLT14_TEST_SETS:
-            tests[f"IWSLT14.{name}.de-en.{{}}.xml"] = IWSLT14
-        return {TRAIN: training, DEV: training, TEST: tests}
+        training = ["train.tags.de-en.{}"]
+        return {TRAIN: training, DEV: training, TEST: IWSLT14_TESTS}
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         if split == TEST:
             for paths in files:
-                yield from _test_pairs(*paths)
+                yield from _test_pairs(paths)
             return
         number = 0
         for source, target in _talk_pairs(files[0]):
@@ -213,18 +191,11 @@ def _talk_pairs(paths: FilePair) -> Pairs:
             yield _tokens(source, "de"), _tokens(TITLE.sub("", target), "en")
 
 
-def _test_pairs(source_path: Path, target_path: Path) -> Pairs:
-    """The segments of a test set, which has other apostrophes than the training
-    files.
-    """
-    sources = list(text_files.read_segments(source_path))
-    targets = list(text_files.read_segments(target_path))
-    counts = {str(source_path): len(sources), str(target_path): len(targets)}
-    advice = "Check that both are from the same archive."
-    text_files.check_line_counts(counts, advice, unit="segments")
-    for source, target in zip(sources, targets, strict=True):
-        source = source.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-        target = target.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+def _test_pairs(paths: FilePair) -> Pairs:
+    """The segments of a test set."""
+    for segments in zip(*map(text_files.read_segments, paths), strict=True):
+        # the training files have straight apostrophes
+        source, target = [segment.replace("’", "'") for segment in segments]
         yield _tokens(source, "de"), _tokens(target, "en")
 
 
@@ -262,12 +233,12 @@ class Iwslt15Envi(Corpus):
     stefan-it/nmt-en-vi: `train.en`, `train.vi` and so on, in one folder, tokenised.
     """
 
+    origin = "https://nlp.stanford.edu/projects/nmt"
     source_language = "en"
     target_language = "vi"
 
     def corpora(self) -> Corpora:
-        names = {TRAIN: "train.{}", DEV: "tst2012.{}", TEST: "tst2013.{}"}
-        return {split: {name: IWSLT15} for split, name in names.items()}
+        return {TRAIN: ["train.{}"], DEV: ["tst2012.{}"], TEST: ["tst2013.{}"]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,19 +247,20 @@ class Multi30k(Corpus):
 
     vocab_size: int = 8000
     text: str = option(
-        RAW,
+        "raw",
         "The form of the text: raw, as it was written; lc.norm.tok, in lower case, with"
         " normalised punctuation and separated words, as papers on Multi30k score it.",
-        choices=(RAW, PREPARED),
+        choices=("raw", "lc.norm.tok"),
     )
 
+    origin = "https://github.com/multi30k/dataset"
     source_language = "en"
 
     def corpora(self) -> Corpora:
-        form = "" if self.text == RAW else f".{self.text}"
+        form = "" if self.text == "raw" else f".{self.text}"
         corpora = {}
         for split, stem in STEMS.items():
-            corpora[split] = {stem + form + ".{}": MULTI30K}
+            corpora[split] = [stem + form + ".{}"]
         return corpora
 
 

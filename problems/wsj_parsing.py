@@ -18,9 +18,8 @@ from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, WORDS
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
 
-CRAFT = "a clone of https://github.com/UCDenver-ccp/CRAFT"
 # of the Wall Street Journal
-SECTIONS = {TRAIN: range(2, 22), DEV: range(22, 23), TEST: range(23, 24)}
+SECTIONS = {TRAIN: range(2, 22), DEV: [22], TEST: [23]}
 
 
 def linearised_as(default: str) -> str:
@@ -108,8 +107,7 @@ class Treebank(ParsingProblem, Corpus):
 
     not_words: tuple[str, ...] = option(
         ("ID", "CODE", "METADATA", "-DFL-"),
-        "Labels of nodes that hold no words of the sentence, comma-separated: they are"
-        " left out with all that they contain.",
+        "Labels of nodes that hold no words of the sentence, comma-separated.",
     )
 
     def splits(self) -> tuple[str, ...]:
@@ -153,16 +151,14 @@ class WsjParsing(Treebank):
     2,416 test trees.
     """
 
-    advice = "\nOr name a folder with train.trees and so on."
+    origin = "the Treebank, LDC99T42, or train.trees and so on, of your own"
 
     def corpora_in(self, below: FilesBelow) -> Corpora:
         if below.matching("train.trees"):
-            return {split: {f"{split}.trees": "your own"} for split in SPLITS}
-        corpora: Corpora = {}
+            return {split: [f"{split}.trees"] for split in SPLITS}
+        corpora = {}
         for split, sections in SECTIONS.items():
-            corpora[split] = {}
-            for section in sections:
-                corpora[split][f"wsj_{section:02}??.mrg"] = "the Treebank, LDC99T42"
+            corpora[split] = [f"wsj_{section:02}??.mrg" for section in sections]
         return corpora
 
 
@@ -179,8 +175,8 @@ class WsjParsingSemi(WsjParsing):
     vocab_size: int = 32000
     extra_trees: tuple[str, ...] = option(
         (),
-        "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text, .gz, .xz or .bz2.",
+        "Files of automatically parsed trees to train on too, comma-separated, plain or"
+        " compressed.",
     )
 
     needed_flags = ("tmp_dir", "extra_trees")
@@ -223,15 +219,17 @@ class CraftParsing(Treebank):
     fragments: int = 2
     substitutions: int = 4
 
+    origin = "a clone of https://github.com/UCDenver-ccp/CRAFT"
+
     def corpora_in(self, below: FilesBelow) -> Corpora:
         """The files of each split's articles, whose ids are in a list; or that list, if
         it is missing.
         """
-        corpora: Corpora = {}
+        corpora = {}
         for split in SPLITS:
             ids_file = f"craft-ids-{split}.txt"
-            corpora[split] = {ids_file: CRAFT}
+            corpora[split] = [ids_file]
             for path in below.matching(ids_file)[:1]:
                 ids = sorted(set(map(str.strip, read_lines(path))) - {""})
-                corpora[split] = {f"{article}.tree": CRAFT for article in ids}
+                corpora[split] = [f"{article}.tree" for article in ids]
         return corpora

@@ -7,7 +7,7 @@ import functools
 import importlib.resources
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 ITEM = re.compile(r"([\w.]*)([+=:<])(\S*)")
@@ -20,7 +20,7 @@ Forms = dict[str, dict[str, str]]
 Phrase = dict[str, Any]
 Path = tuple[str, ...]  # of a field: a.b.c
 # what rules call by a name: a constituent or form of a phrase in a case
-Named = Mapping[str, Callable[[Phrase, str], Any]]
+Named = dict[str, Callable[[Phrase, str], Any]]
 
 
 def read_sections(name: str) -> list[tuple[str, list[list[str]]]]:
@@ -70,6 +70,7 @@ def _read_words() -> dict[str, list[Forms]]:
 
 
 WORDS = _read_words()
+AUXILIARIES = {verb["english"]["base"]: verb for verb in WORDS["auxiliary"]}
 
 
 @functools.cache
@@ -216,7 +217,13 @@ class Language:
 
     def __init__(self, language: str, forms: Named) -> None:
         """`forms` are what rules call by a name, beside the language's own rules."""
-        self._named = dict(forms)
+        self._language = language
+        self._named: Named = {
+            "form": self._form,
+            "in_past": functools.partial(self.conjugated, "past"),
+            "in_present": functools.partial(self.conjugated, "present"),
+            **forms,
+        }
         for heading, rows in read_sections("rules.txt"):
             of_language, _, name = heading.partition(" ")
             if of_language != language:
@@ -233,6 +240,18 @@ class Language:
         """A whole sentence, neither spelled nor capitalised."""
         text: str = self._named["sentence"](clause, "")
         return re.sub(r" +(?=[ )])", "", text)
+
+    def conjugated(self, tense: str, clause: Phrase, name: str) -> str:
+        """The present or past of a verb in a field of a clause, or of an auxiliary."""
+        verb = clause.get(name) or AUXILIARIES[name]
+        forms: list[str] = verb[self._language][tense].split("/")
+        person = min(int(clause["person"]), len(forms) - 1)
+        return forms[person]
+
+    def _form(self, phrase: Phrase, case: str) -> str:
+        """A name or pronoun."""
+        form: str = phrase["word"][self._language][case]
+        return form
 
     def _constituent(self, rules: list[Rule], node: Phrase, case: str) -> str:
         """A constituent by its first rule whose conditions are met; or nothing."""

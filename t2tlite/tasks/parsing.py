@@ -5,17 +5,16 @@ sentence's words, scored as in EVALB.
 import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
-from t2tlite.tasks.task import Output, Score, Task
+from t2tlite.tasks.task import Output, Outputs, Score, Task, Texts
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, Linearisation
 from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import format_tree, parse_tree
-from t2tlite.vocabularies.normalisation import IGNORED
-from t2tlite.vocabularies.normalisation import words as split_words
+from t2tlite.vocabularies import normalisation
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
@@ -23,20 +22,20 @@ EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 # The rules of the Treebank's own tokenisation script, in its order. The spaces that
 # they insert are merged at the end.
 RULES = [
-    (re.compile(r'(^|[\s(\[{<-])["“]'), r"\1 `` "),
-    (re.compile(r'["”]'), " '' "),
-    (re.compile(r"(^|[\s(\[{<-])[‘`](?=\w)"), r"\1 ` "),
-    (re.compile(r"’"), "'"),
-    (re.compile(r"\.{3}|…"), " ... "),
-    (re.compile(r"([;@#$%&?!])"), r" \1 "),
-    (re.compile(r"([,:])(?!\d)|(?<!\d)([,:])"), r" \1\2 "),  # not in 1,000 or 10:30
+    (r'(^|[\s(\[{<-])["“]', r"\1 `` "),
+    (r'["”]', " '' "),
+    (r"(^|[\s(\[{<-])[‘`](?=\w)", r"\1 ` "),
+    (r"’", "'"),
+    (r"\.{3}|…", " ... "),
+    (r"([;@#$%&?!])", r" \1 "),
+    (r"([,:])(?!\d)|(?<!\d)([,:])", r" \1\2 "),  # not in 1,000 or 10:30
     # the sentence's end; brackets and quotes may follow
-    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),
-    (re.compile(r"([\[\](){}<>]|--+|—)"), r" \1 "),
-    (re.compile(r"(?<=[^'\s])'(?=\s|$)"), " ' "),
-    (re.compile(r"(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", re.IGNORECASE), r" \1 "),
-    (re.compile(r"\b(can)(not)\b", re.IGNORECASE), r"\1 \2"),
-    (re.compile(r"\b(gon|wan)(na)\b", re.IGNORECASE), r"\1 \2"),
+    (r"(?<=[^.])\.(?=[\])}>\s']*$)", " . "),
+    (r"([\[\](){}<>]|--+|—)", r" \1 "),
+    (r"(?<=[^'\s])'(?=\s|$)", " ' "),
+    (r"(?i)(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", r" \1 "),
+    (r"(?i)\b(can)(not)\b", r"\1 \2"),
+    (r"(?i)\b(gon|wan)(na)\b", r"\1 \2"),
 ]
 
 
@@ -61,13 +60,13 @@ class ParsingTask(Task):
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
-        return " ".join(map(tree_word, split_words(sentence)))
+        return " ".join(map(tree_word, normalisation.words(sentence)))
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         """Trees over the words of the source. Raises ValueError if the linearisation or
         the vocabulary has no brackets.
         """
-        leaves = self.linearisation.leaves(split_words(source))
+        leaves = self.linearisation.leaves(normalisation.words(source))
         return bracketing(leaves, vocabulary)
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
@@ -76,16 +75,14 @@ class ParsingTask(Task):
         """
         return beam_size
 
-    def choose(
-        self, source: str, hypotheses: Sequence[Output], wanted: int
-    ) -> list[Output]:
+    def choose(self, source: str, hypotheses: Outputs, wanted: int) -> list[Output]:
         """Parses, in order of how little their words and tags differ from the
         sentence's; ties keep the beam's order.
 
         A sequence that leaves words out is often more probable than one with all of
         them.
         """
-        words = split_words(source)
+        words = normalisation.words(source)
         if not words:
             return list(hypotheses[:wanted])
         by_misaligned: dict[int, list[Output]] = defaultdict(list)
@@ -109,15 +106,15 @@ class ParsingTask(Task):
 
     def reference(self, source: str, target: str) -> str:
         """The gold tree in brackets."""
-        words = split_words(source)
+        words = normalisation.words(source)
         restored = self.linearisation.read(target, words, fit_tags=False)
         return format_tree(restored.tree)
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """Labelled bracketing scores of the trees, as EVALB computes them; no source
@@ -138,22 +135,18 @@ class ParsingTask(Task):
             scores["tagging accuracy"] = score.tagging_accuracy
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
-    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The numbers of sequences, of repaired ones, and of repairs by kind."""
+    def tally(self, outputs: Outputs) -> Counter[str]:
+        """The numbers of sequences and of repaired ones."""
         tally = Counter(sequences=len(outputs))
-        for parse in outputs:
-            tally["repaired"] += bool(parse.repairs)
-            tally.update(parse.repairs or {})
+        for output in outputs:
+            tally["repaired"] += bool(output.repairs)
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired, and how."""
-        kinds = Counter(tally)
-        sequences = kinds.pop("sequences", 0)
-        repaired = kinds.pop("repaired", 0)
-        line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
-        repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
-        return f"{line} ({', '.join(repairs)})" if repairs else line
+        """How many sequences were repaired."""
+        sequences = tally.get("sequences", 0)
+        repaired = tally.get("repaired", 0)
+        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
 
     def as_sequences(self) -> Task:
         """A task whose outputs are the sequences, scored as trees."""
@@ -175,9 +168,9 @@ class SequenceTask(Task):
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """As `ParsingTask.score`, of the trees that the sequences represent."""
@@ -208,7 +201,9 @@ def penn_words(text: str) -> str:
     >>> penn_words('"I can\\'t," he said (at 10:30), "pay $1,000."')
     "`` I ca n't , '' he said ( at 10:30 ) , `` pay $ 1,000 . ''"
     """
-    text = IGNORED.sub("", text)  # a zero-width character would hide the last full stop
+    text = normalisation.IGNORED.sub(
+        "", text
+    )  # a zero-width character would hide the last full stop
     for pattern, replacement in RULES:
-        text = pattern.sub(replacement, text)
-    return " ".join(split_words(text))
+        text = re.sub(pattern, replacement, text)
+    return " ".join(normalisation.words(text))

@@ -77,6 +77,10 @@ class Output:
         return record
 
 
+Texts = Sequence[str]
+Outputs = Sequence[Output]
+
+
 class Score(NamedTuple):
     """Scores of a split.
 
@@ -167,9 +171,7 @@ class Task:
         """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
         return wanted
 
-    def choose(
-        self, source: str, hypotheses: Sequence[Output], wanted: int
-    ) -> list[Output]:
+    def choose(self, source: str, hypotheses: Outputs, wanted: int) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first; by default the
         hypotheses themselves.
 
@@ -186,9 +188,9 @@ class Task:
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """The metrics of the outputs for sources; references are as `reference`
@@ -200,7 +202,7 @@ class Task:
         """
         raise NotImplementedError
 
-    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
+    def tally(self, outputs: Outputs) -> Counter[str]:
         """Counts of what was done to make the outputs; those of several windows can be
         added.
         """
@@ -247,9 +249,9 @@ class TranslationTask(Task):
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
@@ -260,8 +262,8 @@ class TranslationTask(Task):
 
     def _scored(
         self,
-        outputs: Sequence[Output],
-        references: Sequence[Sequence[str]],
+        outputs: Outputs,
+        references: Sequence[Texts],
         slow_metrics: bool,
     ) -> Score:
         """The metrics against references of each output."""
@@ -308,7 +310,7 @@ class PronunciationTask(TextToTextTask):
 
     name = "pronunciation"
     outputs = "pronunciations"
-    fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "wer", "per")
+    fast_metrics = ("exact_match", "wer", "per")
     all_metrics = fast_metrics
 
     def source(self, sentence: str) -> str:
@@ -317,9 +319,9 @@ class PronunciationTask(TextToTextTask):
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """Exact match, WER and PER of the different words."""

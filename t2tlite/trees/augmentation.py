@@ -6,7 +6,7 @@ import collections
 import random
 from collections.abc import Iterable, Iterator
 
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, ROOT, TAG, Tree
 
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 # the probability that a constituent is substituted, if none above it is
@@ -29,11 +29,13 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
             continue
         longest = min(MAX_FRAGMENT, len(tree.words()) - 1)  # not the whole sentence
         parts = []
-        for node, words in _word_counts(tree):
-            if MIN_FRAGMENT <= words <= longest:
-                parts.append(node)
-        for part in draw.sample(parts[::-1], min(count, len(parts))):
-            yield Tree(ROOT, (part,))
+        for part in sorted(
+            tree.constituents(), key=lambda part: (-part.end, part.start)
+        ):
+            if MIN_FRAGMENT <= part.end - part.start <= longest:
+                parts.append(part.node)
+        for node in draw.sample(parts, min(count, len(parts))):
+            yield Tree(ROOT, (node,))
 
 
 def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
@@ -71,30 +73,10 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
     """
     substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
-        words = {id(node): count for node, count in _word_counts(tree)}
-        labels: list[str] = []
-        for kind, node in tree.walk():
-            if kind == OPEN:
-                if len(labels) > 1:
-                    same = substitutes[labels[-1], node.label]
-                    same.append((words[id(node)], node))
-                labels.append(node.label)
-            elif kind == CLOSE:
-                labels.pop()
+        for node, parent, start, end in tree.constituents():
+            if parent not in ("", ROOT):
+                substitutes[parent, node.label].append((end - start, node))
     return substitutes
-
-
-def _word_counts(tree: Tree) -> Iterator[tuple[Tree, int]]:
-    """Yields each constituent where it closes, with its number of words."""
-    position = 0
-    starts = []  # of the open constituents
-    for kind, node in tree.walk():
-        if kind == TAG:
-            position += 1
-        elif kind == OPEN:
-            starts.append(position)
-        else:
-            yield node, position - starts.pop()
 
 
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:

@@ -27,14 +27,14 @@ import functools
 import itertools
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from t2tlite.files.text_files import read_lines
-from t2tlite.trees.tree import EMPTY_TAG, FOREST, OPEN, TAG, Tree
+from t2tlite.trees.tree import EMPTY_TAG, FOREST, Tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
@@ -128,10 +128,9 @@ def read_parameters(path: str | Path) -> EvalbParameters:
             form = "[0-9]{1,9}"
         if field is None or not re.fullmatch(form, " ".join(values)):
             raise ValueError(
-                f"{path}, line {number}: a line must be a comment that starts with #,"
-                f" or one of {', '.join(KEYWORDS)} with its value: two after EQ_, a"
-                " whole number after LABELED and CUTOFF_LEN. Received:"
-                f" {line!r:.80}. Correct it."
+                f"{path}, line {number}: a comment that starts with # is required, or"
+                " a parameter of EVALB with its value, two labels, or a whole number."
+                f" Received: {line!r:.80}. Correct it."
             )
         if is_number:
             fields[field] = int(values[0])
@@ -225,12 +224,8 @@ def evalb(gold: Sequence[Tree], predicted: Sequence[Tree | None]) -> ParsingScor
     like any other, so label it TOP. In `predicted`, None is a sentence without a parse.
     Raises ValueError if the numbers of trees differ.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(
-            f"Each gold tree must have a predicted one, or None. Received: {len(gold)}"
-            f" gold, {len(predicted)} predicted."
-        )
-    return summarise(list(map(score_sentence, gold, predicted)))
+    pairs = zip(gold, predicted, strict=True)
+    return summarise(list(itertools.starmap(score_sentence, pairs)))
 
 
 def score_sentence(
@@ -271,12 +266,12 @@ def score_sentence(
     brackets = parse.scored_brackets()
     return SentenceScore(
         length,
-        matched=_count_matched(gold_brackets, brackets, parameters),
-        gold=len(gold_brackets),
-        predicted=len(brackets),
-        crossing=_count_crossing(gold_brackets, brackets),
-        words=len(words),
-        correct_tags=correct_tags,
+        _count_matched(gold_brackets, brackets, parameters),
+        len(gold_brackets),
+        len(brackets),
+        _count_crossing(gold_brackets, brackets),
+        len(words),
+        correct_tags,
     )
 
 
@@ -293,18 +288,18 @@ def summarise(scores: Sequence[SentenceScore]) -> ParsingScore:
     valid = statuses[SCORED]
     total = total_counts(scores)
     return ParsingScore(
-        sentences=len(scores),
-        errors=statuses[ERROR],
-        skipped=statuses[SKIPPED],
-        valid=valid,
-        recall=total.recall,
-        precision=total.precision,
-        f1=total.f1,
-        complete_match=_percent(complete, valid),
-        average_crossing=total.crossing / max(valid, 1),
-        no_crossing=_percent(no_crossing, valid),
-        two_or_less_crossing=_percent(two_or_less_crossing, valid),
-        tagging_accuracy=total.tagging_accuracy,
+        len(scores),
+        statuses[ERROR],
+        statuses[SKIPPED],
+        valid,
+        total.recall,
+        total.precision,
+        total.f1,
+        _percent(complete, valid),
+        total.crossing / max(valid, 1),
+        _percent(no_crossing, valid),
+        _percent(two_or_less_crossing, valid),
+        total.tagging_accuracy,
     )
 
 
@@ -349,10 +344,10 @@ class _Parse:
         """Replaces the tags by the gold ones, unless the words differ. The gold tree
         may have traces.
         """
-        leaves = [i for i, tag in enumerate(gold.tags) if tag != EMPTY_TAG]
-        if self.words == [gold.words[i] for i in leaves]:
-            self.tags = [gold.tags[i] for i in leaves]
-            self.kept = [gold.kept[i] for i in leaves]
+        are_words = [tag != EMPTY_TAG for tag in gold.tags]
+        if self.words == list(itertools.compress(gold.words, are_words)):
+            self.tags = list(itertools.compress(gold.tags, are_words))
+            self.kept = list(itertools.compress(gold.kept, are_words))
 
     def kept_words(self) -> list[tuple[str, str]]:
         """The words that EVALB compares, each with its tag."""
@@ -373,27 +368,15 @@ class _Parse:
         """The brackets that are compared, with spans in the words that are compared;
         outer brackets first.
         """
-        kept = iter(self.kept)
-        position = 0
-        brackets: list[Bracket] = []
-        unclosed: list[int] = []  # indices of brackets
-        for kind, node in self._tree.walk():
-            if kind == TAG:
-                position += next(kept)
-            elif kind == OPEN:
-                unclosed.append(len(brackets))
-                label = re.split("[-=]", node.label)[0]
-                brackets.append((label, position, position))
-            else:
-                index = unclosed.pop()
-                label, first, _ = brackets[index]
-                brackets[index] = (label, first, position)
-        deleted = self._parameters.delete_brackets
-        scored = []
-        for label, first, end in brackets:
-            if first < end and label not in deleted:
-                scored.append((label, first, end))
-        return scored
+        kept_before = [0, *itertools.accumulate(self.kept)]
+        brackets = []
+        for node, _, start, end in self._tree.constituents():
+            label = re.split("[-=]", node.label)[0]
+            span = kept_before[start], kept_before[end]
+            is_deleted = label in self._parameters.delete_brackets
+            if span[0] < span[1] and not is_deleted:
+                brackets.append((label, *span))
+        return brackets
 
 
 def _restore_quotes(gold: _Parse, predicted: _Parse) -> None:
@@ -416,18 +399,17 @@ def _count_matched(
     """Counts the gold brackets with a predicted match. Each takes the first match that
     no other bracket has taken.
     """
-    matched = 0
-    unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for label, start, end in predicted:
-        unmatched[start, end].append(label)
-    for gold_label, start, end in gold:
-        labels = unmatched[start, end]
-        for label in labels:
-            if not parameters.labelled or parameters.same_label(gold_label, label):
-                labels.remove(label)
-                matched += 1
+    unmatched = list(predicted)
+    for gold_label, *gold_span in gold:
+        for bracket in unmatched:
+            label, *span = bracket
+            is_same = not parameters.labelled or parameters.same_label(
+                gold_label, label
+            )
+            if span == gold_span and is_same:
+                unmatched.remove(bracket)
                 break
-    return matched
+    return len(predicted) - len(unmatched)
 
 
 def _count_crossing(gold: list[Bracket], predicted: list[Bracket]) -> int:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from t2tlite.trees.restore import (
+    MALFORMED,
     NORMALISED_TAG,
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
@@ -31,7 +32,7 @@ from t2tlite.trees.restore import (
     split_tokens,
     tree_word,
 )
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, OPEN, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
 BRACKETS = {"(": OPEN, ")": CLOSE}
@@ -58,14 +59,9 @@ class Linearisation:
     has_words: bool = False  # the token of a word is the word itself
 
     def write(self, tree: Tree) -> str:
-        """Returns the tokens of a cleaned tree, separated by one space. Raises
-        ValueError if its root is not TOP.
+        """Returns the tokens of a cleaned tree, separated by one space, without its
+        root.
         """
-        if tree.label != ROOT or tree.is_preterminal:
-            raise ValueError(
-                f"A tree with a {ROOT} root is required, as clean_tree returns it."
-                f" Received: root {tree.label!r}."
-            )
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
             if kind == OPEN:
@@ -90,8 +86,7 @@ class Linearisation:
         contains white space. `fit_tags` corrects the tags of punctuation; it is False
         for the sequences of gold trees.
         """
-        events, malformed = self._events(sequence)
-        return restore(events, words, malformed, fit_tags, self.has_words)
+        return restore(self._events(sequence), words, fit_tags, self.has_words)
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
         """The leaf expected for each word. Raises ValueError as `tree_word`."""
@@ -110,20 +105,14 @@ class Linearisation:
         with_tags = dataclasses.replace(self, has_tags=True)
         return set(split_tokens(with_tags.write(tree)))
 
-    def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """Returns the tokens as events, without malformed ones, and the number of
-        these.
-        """
+    def _events(self, sequence: str) -> list[Event]:
+        """Returns the tokens as events."""
         events = []
-        malformed = 0
         for token in split_tokens(sequence):
             kind = BRACKETS.get(token[0], TAG)
             label = token if kind == TAG else token[1:]
-            if _is_label(label):
-                events.append((kind, label))
-            else:
-                malformed += 1
-        return events, malformed
+            events.append((kind if _is_label(label) else MALFORMED, label))
+        return events
 
 
 class Tensor2tensorLinearisation(Linearisation):
@@ -141,31 +130,23 @@ class Tensor2tensorLinearisation(Linearisation):
             labels.append(f"/{node.label}" if kind == CLOSE else node.label)
         return " ".join(labels)
 
-    def leaves(self, words: Sequence[str]) -> list[Leaf]:
-        """Raises ValueError: the form does not say what is a bracket."""
-        raise ValueError(
-            "tree_constraint requires trees with brackets. Received: a parser with"
-            " --linearisation=t2t."
-        )
-
-    def _events(self, sequence: str) -> tuple[list[Event], int]:
-        events: list[Event] = []
-        malformed = 0
+    def _events(self, sequence: str) -> list[Event]:
+        events = []
         # closing labels to the right that have no opening label yet
         unopened: Counter[str] = Counter()
         for token in reversed(split_tokens(sequence)):
             label = token.removeprefix("/")
+            kind = TAG
             if not _is_label(label):
-                malformed += 1
+                kind = MALFORMED
             elif label != token:
+                kind = CLOSE
                 unopened[label] += 1
-                events.append((CLOSE, label))
             elif unopened[label]:
+                kind = OPEN
                 unopened[label] -= 1
-                events.append((OPEN, label))
-            else:
-                events.append((TAG, label))
-        return events[::-1], malformed
+            events.append((kind, label))
+        return events[::-1]
 
 
 def _is_label(text: str) -> bool:

@@ -14,7 +14,8 @@ from collections.abc import Container, Iterable, Sequence
 from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
-Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
+Event = tuple[str, str]  # OPEN, TAG, CLOSE or MALFORMED, and the label
+MALFORMED = "malformed"
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
 NORMALISED_TAG = "XX"
@@ -24,11 +25,21 @@ PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
 # The tag of words that are punctuation in every sentence. Others are not: ' closes a
 # quotation or is a possessive (POS), - is a dash or joins two words (HYPH).
 PUNCTUATION_WORDS = {
-    **dict.fromkeys([","], ","),
-    **dict.fromkeys([".", "!", "?"], "."),
-    **dict.fromkeys([":", ";", "--", "...", "\u2014", "\u2026"], ":"),
-    **dict.fromkeys(["``", "\u201c"], "``"),
-    **dict.fromkeys(["''", '"', "\u201d"], "''"),
+    ",": ",",
+    ".": ".",
+    "!": ".",
+    "?": ".",
+    ":": ":",
+    ";": ":",
+    "--": ":",
+    "...": ":",
+    "—": ":",
+    "…": ":",
+    "``": "``",
+    "“": "``",
+    "''": "''",
+    '"': "''",
+    "”": "''",
 }
 # Unicode's categories of dashes, quotation marks and other punctuation
 PUNCTUATION_CATEGORIES = frozenset({"Pd", "Pi", "Pf", "Po"})
@@ -39,6 +50,8 @@ OTHER_MARKS = frozenset("`+")
 # also valid for such words: NNS for the " of 5 "
 SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})
 
+# repairs of tags and words
+MISALIGNMENTS = ("missing_tag", "surplus_tag", "changed_tag", "changed_word")
 # Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of
 # equal costs the first counts.
 PAIR, DROP, MISS = 0, 1, 2
@@ -54,8 +67,7 @@ class Restored:
     @property
     def misaligned(self) -> int:
         """How many words and tags of the sequence differ from the sentence's."""
-        tags = self.repairs["missing_tag"] + self.repairs["surplus_tag"]
-        return tags + self.repairs["changed_tag"] + self.repairs["changed_word"]
+        return sum(map(self.repairs.__getitem__, MISALIGNMENTS))
 
 
 def split_tokens(sequence: str) -> list[str]:
@@ -111,7 +123,6 @@ def fitting_tag(word: str, tag: str) -> str:
 def restore(
     events: Iterable[Event],
     words: Sequence[str],
-    malformed: int,
     fit_tags: bool,
     lexical: bool,
 ) -> Restored:
@@ -157,7 +168,6 @@ def restore(
     Args:
         events: in any order.
         words: at least one; round brackets in words become -LRB- and -RRB-.
-        malformed: the number of malformed tokens in the sequence.
         fit_tags: False keeps all tags, for the sequences of gold trees.
         lexical: the tags other than punctuation are the words themselves. The rules
             above then apply to them.
@@ -168,7 +178,7 @@ def restore(
     words = list(map(tree_word, words))
     if not words:
         raise ValueError("At least one word is required. Received: none.")
-    repairs = Counter(malformed_token=malformed)
+    repairs: Counter[str] = Counter()
     balanced = _balanced(events, repairs)
     tags = [label for kind, label in balanced if kind == TAG]
     leaves = iter(_TagRules(fit_tags, lexical, repairs).leaves(tags, words))
@@ -192,18 +202,17 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     """
     balanced: list[Event] = []
     stack: list[str] = []  # the labels of the open constituents
-    open_labels: Counter[str] = Counter()  # the same, counted
 
     def close() -> str:
         if balanced[-1][0] == OPEN:
             balanced.append((TAG, NO_TAG))
-        label = stack.pop()
-        open_labels[label] -= 1
-        balanced.append((CLOSE, label))
-        return label
+        balanced.append((CLOSE, stack[-1]))
+        return stack.pop()
 
     for kind, label in events:
-        if kind == CLOSE and not open_labels[label]:
+        if kind == MALFORMED:
+            repairs["malformed_token"] += 1
+        elif kind == CLOSE and label not in stack:
             repairs["unmatched_closing"] += 1
         elif kind == CLOSE:
             while close() != label:
@@ -212,7 +221,6 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
             balanced.append((kind, label))
             if kind == OPEN:
                 stack.append(label)
-                open_labels[label] += 1
     repairs["closed_at_end"] = len(stack)
     if stack:
         balanced.append((TAG, NO_TAG))

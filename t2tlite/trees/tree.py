@@ -15,10 +15,9 @@ import collections
 import dataclasses
 import html
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.normalisation import WHITE_SPACE, is_blank
@@ -35,7 +34,6 @@ HEADER = "*x*"
 
 OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
-CATEGORY = re.compile(r"[^-=|]+")
 
 # Of drawings, in pixels.
 FONT_SIZE = 13
@@ -89,17 +87,29 @@ class Tree:
                     stack.append((OPEN, child))
             yield kind, node
 
-    def preterminals(self) -> list[Tree]:
-        """The tags over words, from left to right."""
-        return [node for kind, node in self.walk() if kind == TAG]
+    def constituents(self) -> list[Constituent]:
+        """The constituents, outer ones first."""
+        constituents: list[Constituent] = []
+        unclosed: list[tuple[int, int, str]] = []  # index, first word, label
+        words = 0
+        for kind, node in self.walk():
+            if kind == OPEN:
+                unclosed.append((len(constituents), words, node.label))
+            elif kind == TAG:
+                words += 1
+            else:
+                index, start, _ = unclosed.pop()
+                parent = unclosed[-1][2] if unclosed else ""
+                constituents.insert(index, Constituent(node, parent, start, words))
+        return constituents
 
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
-        return [node.word for node in self.preterminals()]
+        return [node.word for kind, node in self.walk() if kind == TAG]
 
     def tags(self) -> list[str]:
         """The part-of-speech tags from left to right, one for each word."""
-        return [node.label for node in self.preterminals()]
+        return [node.label for kind, node in self.walk() if kind == TAG]
 
     def __repr__(self) -> str:
         return f"Tree({format_tree(self)!r})"
@@ -111,6 +121,15 @@ class Tree:
 
     def __hash__(self) -> int:
         return hash(format_tree(self))
+
+
+class Constituent(NamedTuple):
+    """A constituent in its tree."""
+
+    node: Tree
+    parent: str  # its label, "" of the root
+    start: int  # its first word
+    end: int  # one past the last
 
 
 # brackets without words, in a file
@@ -198,15 +217,7 @@ def read_parses(path: str | Path) -> list[Tree]:
 
 
 class _Malformed(Exception):
-    """A mistake in text with brackets: its line, and what is required and received."""
-
-
-@dataclasses.dataclass
-class _Bracket:
-    """A bracket whose end has not been read."""
-
-    line: int
-    items: list[Tree | str] = dataclasses.field(default_factory=list)
+    """Brackets that are not a tree; the message says what is required."""
 
 
 def _numbered_trees(
@@ -218,59 +229,45 @@ def _numbered_trees(
     With `as_evalb`, brackets without words may be anywhere, and are left out. A line
     that begins with a bracket then begins a tree.
     """
+    number = start = 0
+    line = ""
+    stack: list[list[Tree | str]] = []  # what is inside each open bracket
     try:
-        yield from _trees(lines, as_evalb)
-    except _Malformed as mistake:
-        line, message = mistake.args
+        for number, line in enumerate(lines, start=1):
+            if stack and as_evalb and line.startswith("("):
+                raise _Malformed("every bracket must be closed")
+            if not stack and line.lstrip().startswith(HEADER):
+                continue
+            for token in TOKEN.findall(line):
+                start = start if stack else number
+                if token == "(":
+                    stack.append([])
+                elif not stack:
+                    raise _Malformed("words and closing brackets must lie inside one")
+                elif token != ")":
+                    stack[-1].append(token)
+                else:
+                    tree = _constituent(stack.pop(), not stack, as_evalb)
+                    if stack:
+                        stack[-1].append(tree)
+                    else:
+                        yield start, tree
+        if stack:
+            raise _Malformed("every bracket must be closed")
+    except _Malformed as required:
         raise ValueError(
-            f"{name}, line {line}: {message} Correct it; a bracket that is itself a"
-            " word is written -LRB- or -RRB-."
+            f"{name}, line {number}: {required}. Received: {line!r:.80}, in a tree that"
+            f" begins on line {start}. Correct it; a bracket that is itself a word is"
+            " written -LRB- or -RRB-."
         ) from None
 
 
-def _trees(lines: Iterable[str], as_evalb: bool) -> Iterator[tuple[int, Tree]]:
-    stack: list[_Bracket] = []
-    for number, line in enumerate(lines, start=1):
-        if as_evalb and line.startswith("("):
-            _check_closed(stack)
-        if not stack and line.lstrip().startswith(HEADER):
-            continue
-        for token in TOKEN.findall(line):
-            if token == "(":
-                stack.append(_Bracket(number))
-            elif not stack:
-                raise _Malformed(
-                    number,
-                    "words and closing brackets must lie inside brackets. Received:"
-                    f" {token!r} outside, in {line!r:.80}.",
-                )
-            elif token != ")":
-                stack[-1].items.append(token)
-            else:
-                bracket = stack.pop()
-                tree = _constituent(bracket, stack, as_evalb)
-                if stack:
-                    stack[-1].items.append(tree)
-                else:
-                    yield bracket.line, tree
-    _check_closed(stack)
-
-
-def _check_closed(stack: list[_Bracket]) -> None:
-    if stack:
-        raise _Malformed(
-            stack[0].line,
-            "every bracket must be closed. Received: a tree that begins on this line"
-            f" and has {len(stack)} open at its end.",
-        )
-
-
-def _constituent(bracket: _Bracket, around: list[_Bracket], as_evalb: bool) -> Tree:
-    """The tree of a bracket inside others, or WORDLESS."""
-    label, *children = bracket.items or [""]
+def _constituent(items: list[Tree | str], is_outermost: bool, as_evalb: bool) -> Tree:
+    """The tree of what is inside a bracket, or WORDLESS."""
+    label, *children = items or [""]
     if not isinstance(label, str):
         label = ""
-        children = bracket.items
+        children = items
     parts = []
     words = 0
     for child in children:
@@ -279,19 +276,13 @@ def _constituent(bracket: _Bracket, around: list[_Bracket], as_evalb: bool) -> T
             words += isinstance(child, str)
     if not parts and (as_evalb or label in ROOT_LABELS):
         return WORDLESS
-    is_whole = not words or len(parts) == 1
     has_empty = len(parts) < len(children) and not as_evalb
-    if not (parts and is_whole) or has_empty or (around and not label):
-        shown = []
-        for item in bracket.items:
-            shown.append(item if isinstance(item, str) else "(...)")
-        first = (*around, bracket)[0].line
+    if words and len(parts) > 1:
+        raise _Malformed("each word has a tag and a bracket of its own, (NN cat)")
+    if not parts or has_empty or not (label or is_outermost):
         raise _Malformed(
-            bracket.line,
-            "each word has a tag and a bracket of its own, (NN cat), and each bracket"
-            " holds a label, which only the outermost may lack, and a word or further"
-            f" brackets. Received: ({' '.join(shown):.80}), in a tree that begins on"
-            f" line {first}.",
+            "each bracket holds a label, which only the outermost may lack, and a word"
+            " or further brackets"
         )
     return Tree(label, tuple(parts))
 
@@ -344,92 +335,68 @@ def clean_label(label: str) -> str:
 
     A label that begins with such a mark is not changed: -LRB-, -NONE-.
     """
-    category = CATEGORY.match(label)
+    category = re.match("[^-=|]+", label)
     return category.group() if category else label
-
-
-@dataclasses.dataclass
-class _Node:
-    """A constituent or a word, and its place in the drawing."""
-
-    text: str
-    is_word: bool
-    y: int  # the baseline of its text
-    children: list[_Node] = dataclasses.field(default_factory=list)
-    children_width: float = 0.0
-    width: float = 0.0  # of its columns
-    x: float = 0.0  # the middle of its columns
 
 
 def tree_svg(tree: Tree) -> str:
     """Draws a tree of any size and depth as an `<svg>` element.
 
-    Every constituent owns the columns of its words, so nothing can overlap. Labels
-    stand above the middle of these columns, a level lower for each step from the root.
-    The words stand on one line at the bottom, and a dotted line leads from each to its
-    tag.
+    Every constituent owns the columns of its words, of which the first is at least as
+    wide as its label, so nothing can overlap. Labels stand above the middle of these
+    columns, a level lower for each step from the root. The words stand on one line at
+    the bottom, and a line leads from each to its tag.
 
     The drawing has the colour of the text around it, and needs no style sheet, font or
     script. It is as wide as its words need, so the element around it should scroll.
     """
-    nodes = _place(tree)
-    texts = []
-    lines = []
-    words = []
-    for node in nodes:
-        style = "" if node.is_word else ' class="label"'
-        text = html.escape(node.text)
-        texts.append(f'<text{style} x="{node.x:.1f}" y="{node.y}">{text}</text>')
-        if node.is_word:
-            words.append(text)
-        for child in node.children:
-            dots = ' stroke-dasharray="1 3"' if child.is_word else ""
-            start = f"{node.x:.1f} {node.y + 5}"
-            end = f"{child.x:.1f} {child.y - FONT_SIZE}"
-            lines.append(f'<path{dots} d="M{start}L{end}"/>')
-    width = nodes[0].width + 2 * MARGIN
-    height = max(node.y for node in nodes) + MARGIN
+    right = 1.0 * MARGIN  # of the columns so far
+    widest = 0.0  # of the labels above the next word
+    leaves: list[tuple[str, float, int]] = []  # word, middle of its column, its tag's y
+    drawn = []
+    # of each open constituent: the left of its columns, and the middle of each child
+    unclosed: list[tuple[float, list[float]]] = [(right, [])]
+    for kind, node in tree.walk():
+        widest = max(widest, _text_width(node.label))
+        if kind == OPEN:
+            unclosed.append((right, []))
+            continue
+        left = right
+        middles: list[float] = []
+        if kind == CLOSE:
+            left, middles = unclosed.pop()
+        y = MARGIN + FONT_SIZE + LEVEL * (len(unclosed) - 1)
+        if kind == TAG:
+            right += max(widest, _text_width(node.word)) + GAP
+            leaves.append((node.word, (left + right) / 2, y))
+        widest = 0.0
+        x = (left + right) / 2
+        unclosed[-1][1].append(x)
+        drawn.append(_text(node.label, x, y, ' opacity=".7"'))
+        for middle in middles:
+            drawn.append(_line(x, y, middle, y + LEVEL))
+    bottom = LEVEL + max((y for _, _, y in leaves), default=0)
+    for word, x, y in leaves:
+        drawn.append(_text(word, x, bottom))
+        drawn.append(_line(x, y, x, bottom))
+    size = f'width="{right + MARGIN:.0f}" height="{bottom + MARGIN}"'
+    title = html.escape(" ".join(tree.words()))
     return (
-        '<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img"'
-        f' width="{width:.0f}" height="{height}" viewBox="0 0 {width:.1f} {height}"'
+        f'<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img" {size}'
         f' font-family="system-ui,sans-serif" font-size="{FONT_SIZE}"'
-        f' text-anchor="middle" fill="currentColor"><title>{" ".join(words)}</title>'
-        "<style>.tree .label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}</style>"
-        f'<g stroke="currentColor" stroke-opacity=".45">{"".join(lines)}</g>'
-        f"{''.join(texts)}</svg>"
+        f' text-anchor="middle" fill="currentColor"><title>{title}</title>'
+        f"{''.join(drawn)}</svg>"
     )
 
 
-def _place(tree: Tree) -> list[_Node]:
-    """Places every node. Parents come before children, and left before right."""
-    nodes: list[_Node] = []
-    unclosed = [_Node("", is_word=False, y=MARGIN + FONT_SIZE - LEVEL)]
-    for kind, item in tree.walk():
-        if kind == CLOSE:
-            unclosed.pop()
-            continue
-        node = _Node(item.label, is_word=False, y=unclosed[-1].y + LEVEL)
-        unclosed[-1].children.append(node)
-        nodes.append(node)
-        if kind == OPEN:
-            unclosed.append(node)
-        else:
-            node.children.append(_Node(item.word, is_word=True, y=0))
-            nodes += node.children
-    bottom = max(node.y for node in nodes) + LEVEL
-    for node in reversed(nodes):  # widths from the words up
-        if node.is_word:
-            node.y = bottom
-        for child in node.children:
-            node.children_width += child.width
-        node.width = max(_text_width(node.text) + GAP, node.children_width)
-    nodes[0].x = MARGIN + nodes[0].width / 2
-    for node in nodes:  # columns from the root down
-        right = node.x - node.children_width / 2
-        for child in node.children:
-            right += child.width
-            child.x = right - child.width / 2
-    return nodes
+def _text(text: str, x: float, y: int, style: str = "") -> str:
+    return f'<text{style} x="{x:.1f}" y="{y}">{html.escape(text)}</text>'
+
+
+def _line(x: float, y: int, to_x: float, to_y: int) -> str:
+    """A line from under a text to above another."""
+    path = f"M{x:.1f} {y + 5}L{to_x:.1f} {to_y - FONT_SIZE}"
+    return f'<path stroke="currentColor" stroke-opacity=".45" d="{path}"/>'
 
 
 def _text_width(text: str) -> float:
@@ -438,8 +405,6 @@ def _text_width(text: str) -> float:
     """
     ems = 0.0
     for character in text:
-        if character in "mwMW@%" or unicodedata.east_asian_width(character) in "WF":
-            ems += 1.0
-        else:
-            ems += 0.72 if character.isupper() else 0.6
+        is_wide = character.isupper() or character in "mw@%" or character > "\u1100"
+        ems += 1.0 if is_wide else 0.6
     return ems * FONT_SIZE

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from problem_test import run_problem_test
 
 from t2tlite import registry
@@ -78,12 +77,3 @@ def test_iwslt15(tmp_path: Path):
             path = tmp_path / f"{stem}.{text[-2:]}"
             path.write_text(f"{text}\n", encoding="utf-8")
     run_problem_test(registry.get_problem("iwslt15_envi"), tmp_path, pairs, files=6)
-
-
-def test_test_files_of_different_length(tmp_path: Path):
-    folder = unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
-    path = folder / "IWSLT14.TED.tst2011.de-en.en.xml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f'{text}<seg id="2"> more </seg>\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"tst2011\.de-en\.en\.xml.*same archive"):
-        list(Iwslt14Deen().pairs("test", tmp_path))

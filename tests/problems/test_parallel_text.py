@@ -209,18 +209,22 @@ def test_a_pipe_is_given_once(corpus: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("split", "source", "target", "received"),
     [
-        ("train", ("a", "b"), ("c",), "a,b and c"),
-        ("dev", ("a", "b"), (), "a,b and none"),
-        ("test", (), ("a",), "none and a"),
+        ("train", ("a", "b"), ("c",), "2 and 1"),
+        ("dev", ("a", "b"), (), "2 and 0"),
+        ("test", (), ("a",), "0 and 1"),
     ],
 )
 def test_as_many_source_files_as_target_files(
-    split: str, source: tuple[str, ...], target: tuple[str, ...], received: str
+    corpus: dict[str, Any],
+    split: str,
+    source: tuple[str, ...],
+    target: tuple[str, ...],
+    received: str,
 ) -> None:
-    files = {f"{split}_source": source, f"{split}_target": target}
+    files = corpus | {f"{split}_source": source, f"{split}_target": target}
     message = rf"--{split}_source and --{split}_target .*as many .*: {received}\."
     with pytest.raises(ValueError, match=message):
-        ParallelText(**files)
+        ParallelText(**files).splits()
 
 
 def test_real_corpus(shared: Path) -> None:

@@ -69,7 +69,7 @@ def test_plain_files_may_be_compressed_and_in_a_folder(own_trees):
     assert list(problem.pairs("train", own_trees)) == before
     assert compressed in problem.files(own_trees)
     (own_trees / "dev.trees").unlink()
-    with pytest.raises(FileNotFoundError, match=r"without\n  dev\.trees: from"):
+    with pytest.raises(FileNotFoundError, match=r"without\n  dev\.trees$"):
         next(problem.pairs("train", own_trees))
 
 
@@ -78,7 +78,7 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
         path.unlink()
     next(treebank.rglob("wsj_0298.mrg")).write_text("(S (NN")  # an error of its own
     problem = registry.get_problem("wsj_parsing")
-    message = r"without\n  wsj_22\?\?\.mrg: from the Treebank, .*\n  wsj_23"
+    message = r"from the Treebank, .*without\n  wsj_22\?\?\.mrg\n  wsj_23"
     with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", treebank))
 
@@ -93,9 +93,7 @@ def test_a_file_that_lies_there_twice_is_read_once(treebank):
 
 def test_folder_without_trees_and_no_folder(tmp_path):
     problem = registry.get_problem("wsj_parsing")
-    message = (
-        r"(?s)wsj_parsing needs .*{}, without\n  wsj_02\?\?.*folder with train\.trees"
-    )
+    message = r"wsj_parsing needs .*or train\.trees .*{}, without\n  wsj_02\?\?"
     for folder, shown in ((tmp_path, str(tmp_path)), (None, "no --tmp_dir")):
         with pytest.raises(FileNotFoundError, match=message.format(shown)):
             next(problem.pairs("train", folder))
@@ -161,7 +159,7 @@ def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
     extra = tmp_path / "auto.trees"
     extra.write_text(f"(())\n{tree}\n")
     problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
-    message = r"auto\.trees, line 2: each word has a tag and a bracket of its own"
+    message = r"auto\.trees, line 2: each bracket holds a label"
     with pytest.raises(ValueError, match=message):
         list(problem.pairs("train", own_trees))
 
