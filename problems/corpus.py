@@ -18,7 +18,8 @@ TFDS_FOLDER = "tensorflow_datasets"
 
 FilePair = tuple[Path, Path]  # source and target
 Pairs = Iterator[tuple[str, str]]  # likewise
-Corpora = Mapping[str, Sequence[str]]  # of each split: names of files
+# of each split: names of files
+Corpora = Mapping[str, Sequence[str]]
 
 
 class FilesBelow:
@@ -60,7 +61,9 @@ class FilesBelow:
         for path in self.matching(target):
             targets[path.parent] = path
         pairs: dict[str, FilePair] = {}
-        for path in sorted(self.matching(source), key=lambda path: len(path.parts)):
+        sources = self.matching(source)
+        sources.sort(key=lambda path: len(path.parts))
+        for path in sources:
             other = path if source == target else targets.get(path.parent)
             if other is not None:
                 pairs.setdefault(plain_name(path), (path, other))
@@ -75,7 +78,8 @@ class Corpus(Problem):
     plain or compressed.
     """
 
-    origin: ClassVar[str] = "its source"  # where the files are to be had
+    # where the files are to be had
+    origin: ClassVar[str] = "its source"
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
     def corpora(self) -> Corpora:

@@ -20,22 +20,29 @@ from t2tlite.vocabularies.sentencepiece_encoder import WORDS
 # the fifteen languages of SIGMORPHON 2020.
 DEV_WORDS = 1500
 TEST_WORDS = 12_000
-VARIANT = re.compile(r"\(\d+\)$")  # read(2) is another pronunciation of read
+# read(2) is another pronunciation of read
+VARIANT = re.compile(r"\(\d+\)$")
 STRESS = re.compile(r"(?<=[A-Z])[0-2]")
 LANGUAGES = "ady arm bul dut fre geo gre hin hun ice jpn kor lit rum vie"
 
 # SCAN: commands in simple English to sequences of actions, which test whether a model
 # generalises as the grammar of the commands does (Lake and Baroni, 2018).
-DEV_SHARE = 20  # one pair of so many to train on is of dev
+# one pair of so many to train on is of dev
+DEV_SHARE = 20
 
 # Strings of digits, generated: does a model that is trained on up to 40 digits know
 # what to do with 400? Numbers are written lowest digit first, digits as tokens.
 LONG_TEST = "test_400"
-SEEDS = {TRAIN: 1, DEV: 2, TEST: 3, LONG_TEST: 4}
-SIZES = {TRAIN: 100_000, DEV: 10_000, TEST: 1000, LONG_TEST: 1000}
-LONGEST = {TRAIN: 40, DEV: 40, TEST: 40, LONG_TEST: 400}
+# of each split: seed, pairs, tokens of the longest source
+DRAWN = {
+    TRAIN: (1, 100_000, 40),
+    DEV: (2, 10_000, 40),
+    TEST: (3, 1000, 40),
+    LONG_TEST: (4, 1000, 400),
+}
 SHIFT = 10
-Tokens = tuple[list[str], list[str]]  # of source and target
+# of source and target
+Tokens = tuple[list[str], list[str]]
 
 
 def read_pairs(file: FilePair, separator: str, prefix: str = "") -> Pairs:
@@ -189,13 +196,14 @@ class Algorithmic(Problem):
     base = 10
 
     def splits(self) -> tuple[str, ...]:
-        return tuple(SEEDS)
+        return tuple(DRAWN)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         self.check_split(split)
-        chosen = random.Random(SEEDS[split])
-        for _ in range(SIZES[split]):
-            source, target = self.pair(chosen, LONGEST[split])
+        seed, size, longest = DRAWN[split]
+        chosen = random.Random(seed)
+        for _ in range(size):
+            source, target = self.pair(chosen, longest)
             yield " ".join(source), " ".join(target)
 
     def pair(self, chosen: random.Random, longest: int) -> Tokens:
@@ -217,7 +225,8 @@ class Arithmetic(Algorithmic):
     def pair(self, chosen: random.Random, longest: int) -> Tokens:
         length = chosen.randint(1, longest // 2)
         first = self._number(chosen, length)
-        second = self._number(chosen, chosen.randint(1, longest - length - 1))
+        second_length = chosen.randint(1, longest - length - 1)
+        second = self._number(chosen, second_length)
         source = [*self._digits(first), self.sign, *self._digits(second)]
         result = first + second if self.sign == "+" else first * second
         return source, self._digits(result)

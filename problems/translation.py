@@ -30,7 +30,8 @@ WMT_TRAINING: tuple[str, ...] = (
 WMT_FRENCH = ("undoc.2000.fr-en.{}", "giga-fren.release2.fixed.{}")
 WMT_TEST = "test-full/newstest2014-{target}en-{side}.{}.sgm"
 WMT_SERVER = "https://www.statmt.org"
-NETWORK_SECONDS = 10.0  # to wait for an answer of the server that has the text
+# to wait for an answer of the server that has the text
+NETWORK_SECONDS = 10.0
 
 # the test set of IWSLT 2014, and its other splits, as papers that report it make them
 IWSLT14_TESTS = [
@@ -70,7 +71,11 @@ class Wmt14(Corpus):
     training = WMT_TRAINING
 
     def corpora(self) -> Corpora:
-        return {TRAIN: self.training, DEV: ["newstest2013.{}"], TEST: [WMT_TEST]}
+        return {
+            TRAIN: self.training,
+            DEV: ["newstest2013.{}"],
+            TEST: [WMT_TEST],
+        }
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields one corpus after the other, or the pairs in the order of TensorFlow
@@ -92,7 +97,8 @@ class Wmt14(Corpus):
         name = f"wmt14_translate/{foreign}-en"
         data_dir = None if tmp_dir is None else tmp_dir / TFDS_FOLDER
         try:
-            import tensorflow_datasets as tfds  # slow to import, and few users need it
+            # slow to import, and few users need it
+            import tensorflow_datasets as tfds
 
             if not tfds.builder(name, data_dir=data_dir).is_prepared():
                 _check_network()
@@ -203,7 +209,8 @@ def _is_clean(source: str, target: str) -> bool:
     """Whether a pair of tokenised sentences is kept, by Moses's clean-corpus-n.perl
     with these limits.
     """
-    shorter, longer = sorted((len(source.split()), len(target.split())))
+    lengths = len(source.split()), len(target.split())
+    shorter, longer = sorted(lengths)
     return shorter >= 1 and longer <= MAX_TOKENS and longer <= MAX_RATIO * shorter
 
 

@@ -199,7 +199,10 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
+        paths = []
+        for name in self.extra_trees:
+            paths.append(check_file(Path(name).expanduser()))
+        return paths
 
 
 @register_problem

@@ -73,7 +73,11 @@ class GrammarProblem(Problem):
         """Yields the sentences of a split. Raises ValueError if there is no such
         split.
         """
-        sizes = {"train": self.train_size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
+        sizes = {
+            "train": self.train_size,
+            "dev": HELD_OUT_SIZE,
+            "test": HELD_OUT_SIZE,
+        }
         self.check_split(split)
         return sentences(split, sizes[split])
 

@@ -10,9 +10,20 @@ from functools import cached_property
 from t2tlite.problems.grammar.rules import WORDS, Language, Phrase
 
 LEAF = re.compile(r" ([^() ]+)\)")
-SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "}
+SPELLINGS = {
+    " .": ".",
+    " ?": "?",
+    " ,": ",",
+    " 's": "'s",
+    "can not ": "cannot ",
+}
 ENDINGS = {name: word for word in WORDS["endings"] for name in word["labels"]}
-CONTRACTIONS = {"in dem": "im", "in das": "ins", "zu dem": "zum", "zu der": "zur"}
+CONTRACTIONS = {
+    "in dem": "im",
+    "in das": "ins",
+    "zu dem": "zum",
+    "zu der": "zur",
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,7 +132,8 @@ class Addition(NamedTuple):
 
     share: int
     conditions: list[Condition]
-    items: list[tuple[str, str, str]]  # field, operator, value
+    # field, operator, value
+    items: list[tuple[str, str, str]]
 
 
 def _read_tables() -> dict[str, list[Addition]]:
@@ -209,7 +210,8 @@ class Rule(NamedTuple):
 
     conditions: list[Condition]
     text: str  # with %s for each slot
-    slots: list[tuple[Path, str]]  # what is said there, and its case
+    # what is said there, and its case
+    slots: list[tuple[Path, str]]
 
 
 class Language:

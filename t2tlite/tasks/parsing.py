@@ -28,7 +28,8 @@ RULES = [
     (r"’", "'"),
     (r"\.{3}|…", " ... "),
     (r"([;@#$%&?!])", r" \1 "),
-    (r"([,:])(?!\d)|(?<!\d)([,:])", r" \1\2 "),  # not in 1,000 or 10:30
+    # not in 1,000 or 10:30
+    (r"([,:])(?!\d)|(?<!\d)([,:])", r" \1\2 "),
     # the sentence's end; brackets and quotes may follow
     (r"(?<=[^.])\.(?=[\])}>\s']*$)", " . "),
     (r"([\[\](){}<>]|--+|—)", r" \1 "),
@@ -44,7 +45,8 @@ RULES = [
 class ParsingTask(Task):
     """Sentences to trees."""
 
-    linearisation: Linearisation = NORMALISED  # how the problem writes its trees
+    # how the problem writes its trees
+    linearisation: Linearisation = NORMALISED
 
     name = "parsing"
     outputs = "trees"
@@ -121,7 +123,8 @@ class ParsingTask(Task):
         may be blank.
         """
         predicted = []
-        for output in outputs:  # a recorded one has its tree as text
+        # a recorded one has its tree as text
+        for output in outputs:
             predicted.append(output.tree or parse_tree(output.text))
         score = evalb(list(map(parse_tree, references)), predicted)
         scores = {
@@ -131,7 +134,8 @@ class ParsingTask(Task):
             "complete match": score.complete_match,
             "unscored sentences": score.errors + score.skipped,
         }
-        if self.linearisation.has_tags:  # otherwise nearly all tags are XX
+        # otherwise nearly all tags are XX
+        if self.linearisation.has_tags:
             scores["tagging accuracy"] = score.tagging_accuracy
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 

@@ -26,7 +26,8 @@ from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-INNER_SPACE = "_"  # stands for a space inside a word of a pronunciation, as in "bò sữa"
+# stands for a space inside a word of a pronunciation, as in "bò sữa"
+INNER_SPACE = "_"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,8 +142,10 @@ class Task:
     """A kind of problem."""
 
     name: ClassVar[str]  # as manifests record it
-    outputs: ClassVar[str]  # what the outputs are called, in the plural
-    references_ending: ClassVar[str] = "ref"  # of the name of a file with references
+    # what the outputs are called, in the plural
+    outputs: ClassVar[str]
+    # of the name of a file with references
+    references_ending: ClassVar[str] = "ref"
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:

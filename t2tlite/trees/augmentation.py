@@ -11,8 +11,10 @@ from t2tlite.trees.tree import CLOSE, ROOT, TAG, Tree
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 # the probability that a constituent is substituted, if none above it is
 SUBSTITUTION_RATE = 0.25
-MAX_DRAWS = 4  # of constituents, until one is short enough
-MAX_TRIES = 5  # of a tree, until it changes: short trees have few constituents, or none
+# of constituents, until one is short enough
+MAX_DRAWS = 4
+# of a tree, until it changes: short trees have few constituents, or none
+MAX_TRIES = 5
 
 # by label of the parent and label: constituents, each after its number of words
 Substitutes = dict[tuple[str, str], list[tuple[int, Tree]]]
@@ -27,7 +29,8 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
         yield tree
         if not count:
             continue
-        longest = min(MAX_FRAGMENT, len(tree.words()) - 1)  # not the whole sentence
+        # not the whole sentence
+        longest = min(MAX_FRAGMENT, len(tree.words()) - 1)
         parts = []
         for part in sorted(
             tree.constituents(), key=lambda part: (-part.end, part.start)
@@ -85,7 +88,8 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
     """
     # the constituent around the current node that has been substituted
     substituted: Tree | None = None
-    labels: list[str] = []  # of the open constituents, the outermost first
+    # of the open constituents, the outermost first
+    labels: list[str] = []
     # of the result, and of each open constituent
     children: list[list[Tree]] = [[]]
     for kind, node in tree.walk():

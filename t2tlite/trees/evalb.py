@@ -36,16 +36,20 @@ from typing import Any, NamedTuple, Self
 from t2tlite.files.text_files import read_lines
 from t2tlite.trees.tree import EMPTY_TAG, FOREST, Tree
 
-SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
+# EVALB's status of a sentence
+SCORED, ERROR, SKIPPED = 0, 1, 2
 
-Bracket = tuple[str, int, int]  # label, first word, one past the last word
+# label, first word, one past the last word
+Bracket = tuple[str, int, int]
 
-COUNTS = 7  # the fields of SentenceScore before the status
+# the fields of SentenceScore before the status
+COUNTS = 7
 
 # of the bootstrap of F1's 95% confidence interval
 RESAMPLES = 1000
 SEED = 12345
-TAIL = RESAMPLES // 40  # resamples below and above the interval
+# resamples below and above the interval
+TAIL = RESAMPLES // 40
 
 # the words to which EVALB's QUOTE_LABEL applies
 QUOTE_MARKS = frozenset({"'", '"', "/"})
@@ -72,12 +76,14 @@ class EvalbParameters:
     """
 
     labelled: int = 1  # 0: only spans must agree
-    cutoff_length: int = 40  # words of the longest sentence in the second summary
+    # words of the longest sentence in the second summary
+    cutoff_length: int = 40
     # tags whose words, and labels whose brackets, are removed
     delete_labels: frozenset[str] = frozenset()
     # tags whose words do not count in lengths
     delete_labels_for_length: frozenset[str] = frozenset()
-    equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
+    # pairs, in either order
+    equal_labels: frozenset[tuple[str, str]] = frozenset()
     equal_words: frozenset[tuple[str, str]] = frozenset()
     # tags that parsers confuse on quotation marks
     quote_labels: frozenset[str] = frozenset()
@@ -145,15 +151,18 @@ class SentenceScore(NamedTuple):
     status.
     """
 
-    length: int  # words of the gold tree, with punctuation, without traces
+    # words of the gold tree, with punctuation, without traces
+    length: int
     matched: int = 0  # brackets in both
     gold: int = 0  # brackets
     predicted: int = 0  # brackets
-    crossing: int = 0  # predicted brackets that cross a gold one
+    # predicted brackets that cross a gold one
+    crossing: int = 0
     words: int = 0  # that are compared: without punctuation
     correct_tags: int = 0
     status: int = SCORED  # or ERROR or SKIPPED
-    message: str = ""  # why the sentence is an error, in EVALB's words
+    # why the sentence is an error, in EVALB's words
+    message: str = ""
 
     @property
     def recall(self) -> float:
@@ -181,10 +190,13 @@ class ParsingScore(NamedTuple):
     """A summary; `str(score)` is the text that EVALB prints."""
 
     sentences: int
-    errors: int  # sentences whose words differ from the gold words
+    # sentences whose words differ from the gold words
+    errors: int
     skipped: int  # sentences whose prediction has no words
-    valid: int  # the other sentences; the following values are theirs
-    recall: float  # percent, like all values below except average_crossing
+    # the other sentences; the following values are theirs
+    valid: int
+    # percent, like all values below except average_crossing
+    recall: float
     precision: float
     f1: float
     complete_match: float
@@ -201,7 +213,8 @@ class ParsingScore(NamedTuple):
         return "\n".join(lines)
 
 
-SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
+# for the fields of ParsingScore, in their order
+SUMMARY_LINES = (
     "Number of sentence",
     "Number of Error sentence",
     "Number of Skip  sentence",

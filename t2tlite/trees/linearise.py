@@ -54,9 +54,12 @@ class Leaf(NamedTuple):
 class Linearisation:
     """Labelled brackets, and one token for each word."""
 
-    name: str  # the value of --linearisation, which manifests record
-    has_tags: bool = False  # the token of a word is its part-of-speech tag
-    has_words: bool = False  # the token of a word is the word itself
+    # the value of --linearisation, which manifests record
+    name: str
+    # the token of a word is its part-of-speech tag
+    has_tags: bool = False
+    # the token of a word is the word itself
+    has_words: bool = False
 
     def write(self, tree: Tree) -> str:
         """Returns the tokens of a cleaned tree, separated by one space, without its

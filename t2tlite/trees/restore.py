@@ -14,9 +14,11 @@ from collections.abc import Container, Iterable, Sequence
 from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
-Event = tuple[str, str]  # OPEN, TAG, CLOSE or MALFORMED, and the label
+# OPEN, TAG, CLOSE or MALFORMED, and the label
+Event = tuple[str, str]
 MALFORMED = "malformed"
-NO_TAG = ""  # the label of a TAG event where a tag is probably missing
+# the label of a TAG event where a tag is probably missing
+NO_TAG = ""
 
 NORMALISED_TAG = "XX"
 # The tags that EVALB removes with their words under COLLINS.prm. Normalised trees keep
@@ -62,7 +64,8 @@ class Restored:
     """A tree made from a decoded sequence."""
 
     tree: Tree  # over exactly the sentence's words, under TOP
-    repairs: Counter[str]  # how often each rule of `restore` was applied
+    # how often each rule of `restore` was applied
+    repairs: Counter[str]
 
     @property
     def misaligned(self) -> int:
@@ -183,7 +186,8 @@ def restore(
     tags = [label for kind, label in balanced if kind == TAG]
     leaves = iter(_TagRules(fit_tags, lexical, repairs).leaves(tags, words))
 
-    stack: list[list[Tree]] = [[]]  # the children of each open constituent
+    # the children of each open constituent
+    stack: list[list[Tree]] = [[]]
     for kind, label in balanced:
         if kind == OPEN:
             stack.append([])
@@ -193,7 +197,8 @@ def restore(
             stack[-1].append(Tree(label, tuple(children)))
         else:
             repairs["empty_constituent"] += 1
-    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)  # + leaves out the zeros
+    # + leaves out the zeros
+    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)
 
 
 def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
@@ -201,7 +206,8 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     constituents, and at the end if some are open.
     """
     balanced: list[Event] = []
-    stack: list[str] = []  # the labels of the open constituents
+    # the labels of the open constituents
+    stack: list[str] = []
 
     def close() -> str:
         if balanced[-1][0] == OPEN:

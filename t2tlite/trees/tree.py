@@ -25,14 +25,16 @@ from t2tlite.vocabularies.normalisation import WHITE_SPACE, is_blank
 ROOT = "TOP"
 # the labels that treebanks and parsers give the root
 ROOT_LABELS = frozenset({ROOT, "ROOT", "S1", ""})
-EMPTY_TAG = "-NONE-"  # the tag of a trace, whose "word" is not part of the sentence
+# the tag of a trace, whose "word" is not part of the sentence
+EMPTY_TAG = "-NONE-"
 # The label of a node for a line with several trees, or none: not a bracket, and
 # impossible in a file.
 FOREST = "()"
 # the start of the copyright lines above the trees in some files of the Penn Treebank
 HEADER = "*x*"
 
-OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
+# the kinds of steps in `Tree.walk`
+OPEN, TAG, CLOSE = "open", "tag", "close"
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
 
 # Of drawings, in pixels.
@@ -90,7 +92,8 @@ class Tree:
     def constituents(self) -> list[Constituent]:
         """The constituents, outer ones first."""
         constituents: list[Constituent] = []
-        unclosed: list[tuple[int, int, str]] = []  # index, first word, label
+        # index, first word, label
+        unclosed: list[tuple[int, int, str]] = []
         words = 0
         for kind, node in self.walk():
             if kind == OPEN:
@@ -231,7 +234,8 @@ def _numbered_trees(
     """
     number = start = 0
     line = ""
-    stack: list[list[Tree | str]] = []  # what is inside each open bracket
+    # what is inside each open bracket
+    stack: list[list[Tree | str]] = []
     try:
         for number, line in enumerate(lines, start=1):
             if stack and as_evalb and line.startswith("("):
@@ -307,7 +311,8 @@ def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
     parsers that are trained on the treebank predict it.
     """
     removed = {EMPTY_TAG, *not_words}
-    stack: list[list[Any]] = [[]]  # the cleaned children of open constituents
+    # the cleaned children of open constituents
+    stack: list[list[Any]] = [[]]
     for kind, node in tree.walk():
         if kind == OPEN:
             stack.append([])
@@ -352,7 +357,8 @@ def tree_svg(tree: Tree) -> str:
     """
     right = 1.0 * MARGIN  # of the columns so far
     widest = 0.0  # of the labels above the next word
-    leaves: list[tuple[str, float, int]] = []  # word, middle of its column, its tag's y
+    # word, middle of its column, its tag's y
+    leaves: list[tuple[str, float, int]] = []
     drawn = []
     # of each open constituent: the left of its columns, and the middle of each child
     unclosed: list[tuple[float, list[float]]] = [(right, [])]

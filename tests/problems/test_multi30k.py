@@ -51,8 +51,6 @@ def test_missing_files(tmp_path: Path):
     message = r"from http.*without\n  test_2018_flickr\.en and test_2018_flickr\.de$"
     with pytest.raises(FileNotFoundError, match=message):
         Multi30kEnde().pairs("train", tmp_path)
-    with pytest.raises(ValueError, match=r"text must be one of raw, lc\.norm\.tok"):
-        Multi30kEnde(text="tok")
 
 
 def test_datagen_keeps_every_test_set(tmp_path: Path):

@@ -139,17 +139,6 @@ def test_mistakes_in_a_file_are_named_with_their_line(tmp_path, content, message
         list(read_trees(path))
 
 
-def test_trees_before_a_mistake_are_still_given(tmp_path):
-    path = tmp_path / "a.mrg"
-    path.write_text("(NN a)\n(NN b c)\n")
-    assert format_tree(next(read_trees(path))) == "(NN a)"
-
-
-def test_a_missing_file_is_reported(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.mrg, which does not exist"):
-        list(read_trees(tmp_path / "none.mrg"))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
