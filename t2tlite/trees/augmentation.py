@@ -6,7 +6,7 @@ import collections
 import random
 from collections.abc import Iterable, Iterator
 
-from t2tlite.trees.tree import CLOSE, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, ROOT, TAG, Tree, constituents_of
 
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 # the probability that a constituent is substituted, if none above it is
@@ -31,10 +31,10 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
             continue
         # not the whole sentence
         longest = min(MAX_FRAGMENT, len(tree.words()) - 1)
+        constituents = constituents_of(tree)
+        constituents.sort(key=lambda part: (-part.end, part.start))
         parts = []
-        for part in sorted(
-            tree.constituents(), key=lambda part: (-part.end, part.start)
-        ):
+        for part in constituents:
             if MIN_FRAGMENT <= part.end - part.start <= longest:
                 parts.append(part.node)
         for node in draw.sample(parts, min(count, len(parts))):
@@ -76,7 +76,7 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
     """
     substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
-        for node, parent, start, end in tree.constituents():
+        for node, parent, start, end in constituents_of(tree):
             if parent not in ("", ROOT):
                 substitutes[parent, node.label].append((end - start, node))
     return substitutes

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from t2tlite.files.text_files import read_lines
-from t2tlite.trees.tree import EMPTY_TAG, FOREST, Tree
+from t2tlite.trees.tree import EMPTY_TAG, FOREST, Tree, constituents_of
 
 # EVALB's status of a sentence
 SCORED, ERROR, SKIPPED = 0, 1, 2
@@ -383,7 +383,7 @@ class _Parse:
         """
         kept_before = [0, *itertools.accumulate(self.kept)]
         brackets = []
-        for node, _, start, end in self._tree.constituents():
+        for node, _, start, end in constituents_of(self._tree):
             label = re.split("[-=]", node.label)[0]
             span = kept_before[start], kept_before[end]
             is_deleted = label in self._parameters.delete_brackets

@@ -89,23 +89,6 @@ class Tree:
                     stack.append((OPEN, child))
             yield kind, node
 
-    def constituents(self) -> list[Constituent]:
-        """The constituents, outer ones first."""
-        constituents: list[Constituent] = []
-        # index, first word, label
-        unclosed: list[tuple[int, int, str]] = []
-        words = 0
-        for kind, node in self.walk():
-            if kind == OPEN:
-                unclosed.append((len(constituents), words, node.label))
-            elif kind == TAG:
-                words += 1
-            else:
-                index, start, _ = unclosed.pop()
-                parent = unclosed[-1][2] if unclosed else ""
-                constituents.insert(index, Constituent(node, parent, start, words))
-        return constituents
-
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
         return [node.word for kind, node in self.walk() if kind == TAG]
@@ -133,6 +116,24 @@ class Constituent(NamedTuple):
     parent: str  # its label, "" of the root
     start: int  # its first word
     end: int  # one past the last
+
+
+def constituents_of(tree: Tree) -> list[Constituent]:
+    """The constituents of a tree, outer ones first."""
+    constituents: list[Constituent] = []
+    # index, first word, label
+    unclosed: list[tuple[int, int, str]] = []
+    words = 0
+    for kind, node in tree.walk():
+        if kind == OPEN:
+            unclosed.append((len(constituents), words, node.label))
+        elif kind == TAG:
+            words += 1
+        else:
+            index, start, _ = unclosed.pop()
+            parent = unclosed[-1][2] if unclosed else ""
+            constituents.insert(index, Constituent(node, parent, start, words))
+    return constituents
 
 
 # brackets without words, in a file
