@@ -55,7 +55,6 @@ from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb
-from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
 from t2tlite.trees.tree import read_parses
 
 TABLE_HEAD = """\
@@ -91,7 +90,9 @@ class EvalbFlags(Flags):
 def main(flags: EvalbFlags) -> None:
     """Prints the scores."""
     flags.check_standard_output("gold", "predicted", "prm")
-    parameters = read_parameters(flags.prm) if flags.prm else COLLINS
+    parameters = evalb.COLLINS
+    if flags.prm:
+        parameters = evalb.read_parameters(flags.prm)
     gold = read_parses(flags.gold)
     predicted = read_parses(flags.predicted)
     check_line_counts(
@@ -109,19 +110,18 @@ def main(flags: EvalbFlags) -> None:
     if flags.sentences:
         print(format_table(scores))
     length = parameters.cutoff_length
-    short = evalb.up_to_length(scores, length)
-    print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
-    print(f"\n-- len<={length} --\n{evalb.summarise(short)}")
+    short = [score for score in scores if score.length <= length]
+    print("=== Summary ===")
+    sets = {"All": scores, f"len<={length}": short}
+    for name, of_set in sets.items():
+        print(f"\n-- {name} --\n{evalb.summarise(of_set)}")
     if flags.confidence:
         print(
             "\n-- 95% confidence interval of the F-measure,"
             f" {evalb.RESAMPLES:,} resamples (seed {evalb.SEED}) --"
         )
-        intervals = {
-            "All": evalb.f1_interval(scores),
-            f"len<={length}": evalb.f1_interval(short),
-        }
-        for name, (low, high) in intervals.items():
+        for name, of_set in sets.items():
+            low, high = evalb.f1_interval(of_set)
             print(f"{name:26}= {low:6.2f} to {high:6.2f}")
 
 

@@ -2,10 +2,8 @@
 
 from t2tlite.problems import (  # noqa: F401
     grammar,
-    iwslt,
-    multi30k,
     parallel_text,
     sequence_transduction,
-    translate_wmt,
+    translation,
     wsj_parsing,
 )

@@ -4,23 +4,22 @@ other; one file with a tab between source and target; or a translation memory (T
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
-from t2tlite import registry
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 from t2tlite.files.tmx import read_tmx
+from t2tlite.problems.corpus import Pairs
+from t2tlite.registry import register_problem
 
-FILE_KINDS = ("source", "target", "tsv", "tmx")  # of files
-
-# a corpus: its kind, "" for a pair of files, and its files
+# a corpus: its files, and the function that reads their pairs by this name
 FileGroup = tuple[str, Sequence[Path]]
+TEXT, TSV, TMX = "text", "tsv", "tmx"
 
 
-@registry.register_problem
+@register_problem
 @dataclasses.dataclass(frozen=True)
 class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
@@ -36,8 +35,8 @@ class ParallelText(Problem):
 
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2. Each"
-        " is a corpus, with a weight in the hparam corpus_weights.",
+        "Source files to train on, comma-separated, plain or compressed. Each is a"
+        " corpus, with a weight in the hparam corpus_weights.",
     )
     train_target: tuple[str, ...] = option((), "Their translations, line by line.")
     dev_source: tuple[str, ...] = option(
@@ -52,8 +51,7 @@ class ParallelText(Problem):
     test_target: tuple[str, ...] = option((), "Their translations, line by line.")
     train_tsv: tuple[str, ...] = option(
         (),
-        "Files with source and target on each line, a tab between them: further corpora"
-        " to train on, or all.",
+        "Files with source, tab and target on each line: further corpora, or all.",
     )
     dev_tsv: tuple[str, ...] = option(
         (), "Such files to evaluate on; each is a dev set."
@@ -61,8 +59,8 @@ class ParallelText(Problem):
     test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
     train_tmx: tuple[str, ...] = option(
         (),
-        "Translation memories (TMX) to train on; source_language and target_language"
-        " choose two of their languages.",
+        "Translation memories (TMX) to train on, of which source_language and"
+        " target_language choose two languages.",
     )
     dev_tmx: tuple[str, ...] = option(
         (), "Such files to evaluate on; each is a dev set."
@@ -71,30 +69,18 @@ class ParallelText(Problem):
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
-        "Language code of the source, such as en or pt-BR, for the manifest, reports"
-        " and TMX.",
+        "Language code of the source, such as en or pt-BR.",
     )
     target_language: str = option(  # type: ignore[misc]
         "", "Language code of the target."
     )
 
-    needed_flags: ClassVar[tuple[str, ...]] = (
+    needed_flags = (
         "train_source",
         "train_target",
         "dev_source",
         "dev_target",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for base in splits.SPLITS:
-            source, target, *_ = self._names(base)
-            if len(source) != len(target):
-                raise ValueError(
-                    f"--{base}_source and --{base}_target must name as many files."
-                    f" Received: {','.join(source) or 'none'} and"
-                    f" {','.join(target) or 'none'}."
-                )
 
     def splits(self) -> tuple[str, ...]:
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
@@ -107,22 +93,24 @@ class ParallelText(Problem):
         corpora of test. Raises ValueError if there is none to train on or to evaluate
         on.
         """
-        splits_of: dict[str, list[FileGroup]] = {}
+        corpora: dict[str, list[FileGroup]] = {}
         for base in (splits.TRAIN, splits.DEV):
-            corpora = self._corpora(base)
-            if not corpora:
+            groups = self._groups(base)
+            if not groups:
                 raise ValueError(
                     "parallel_text needs files to train on and files to evaluate"
                     f" on. Received: none for {base}. Give --{base}_source and"
                     f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
                 )
-            names = splits.numbered(base, len(corpora))
-            for name, group in zip(names, corpora, strict=True):
-                splits_of[name] = [group]
-        test = self._corpora(splits.TEST)
-        return splits_of | ({splits.TEST: test} if test else {})
+            names = splits.numbered(base, len(groups))
+            for name, group in zip(names, groups, strict=True):
+                corpora[name] = [group]
+        test = self._groups(splits.TEST)
+        if test:
+            corpora[splits.TEST] = test
+        return corpora
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
         of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
         """
@@ -146,28 +134,33 @@ class ParallelText(Problem):
                 paths.append(text_files.check_file(path))
         return paths
 
-    def _read(self, kind: str, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    def _read(self, kind: str, paths: Sequence[Path]) -> Pairs:
         """The pairs in a corpus's files."""
-        if kind == "tsv":
+        if kind == TSV:
             return text_files.read_tsv(paths[0])
-        if kind == "tmx":
+        if kind == TMX:
             return read_tmx(paths[0], self.source_language, self.target_language)
         return text_files.read_parallel(paths[:1], paths[1:])
 
-    def _corpora(self, base: str) -> list[FileGroup]:
+    def _groups(self, base: str) -> list[FileGroup]:
         """The corpora of train, dev or test: pairs of files, then those of columns,
         then translation memories.
         """
-        sources, targets, columns, memories = self._names(base)
-        named: list[tuple[str, tuple[str, ...]]] = []
-        named += [("", pair) for pair in zip(sources, targets, strict=True)]
-        named += [("tsv", (name,)) for name in columns]
-        named += [("tmx", (name,)) for name in memories]
-        corpora: list[FileGroup] = []
-        for kind, names in named:
-            corpora.append((kind, [Path(name).expanduser() for name in names]))
-        return corpora
+        groups: list[FileGroup] = []
+        sources = self._paths(f"{base}_source")
+        targets = self._paths(f"{base}_target")
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"--{base}_source and --{base}_target must name as many files."
+                f" Received: {len(sources)} and {len(targets)}."
+            )
+        for pair in zip(sources, targets, strict=True):
+            groups.append((TEXT, pair))
+        for kind in (TSV, TMX):
+            for path in self._paths(f"{base}_{kind}"):
+                groups.append((kind, [path]))
+        return groups
 
-    def _names(self, base: str) -> list[tuple[str, ...]]:
-        """The files of each of FILE_KINDS that the flags name."""
-        return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
+    def _paths(self, name: str) -> list[Path]:
+        """The files that an option names."""
+        return [Path(path).expanduser() for path in getattr(self, name)]

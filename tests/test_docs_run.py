@@ -21,7 +21,7 @@ from tensor2tensor_checkpoint import variables_of, write_checkpoint
 from tiny_task import sentences
 
 from t2tlite import registry
-from t2tlite.problems import multi30k
+from t2tlite.problems.translation import STEMS
 
 pytestmark = pytest.mark.slow
 
@@ -72,14 +72,14 @@ def lay_out(folder: Path, run: Path) -> None:
 
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them
     raw.mkdir(parents=True)
-    for seed, stem in enumerate(multi30k.STEMS.values()):
+    for seed, stem in enumerate(STEMS.values()):
         for language, text in zip(
             ("en", "de"), texts(sentences(100, seed)), strict=True
         ):
             (raw / f"{stem}.{language}.gz").write_bytes(gzip.compress(text.encode()))
     tokenised = raw.parent / "tok"
     tokenised.mkdir()
-    for seed, stem in enumerate(multi30k.STEMS.values()):
+    for seed, stem in enumerate(STEMS.values()):
         for language, text in zip(
             ("en", "de"), texts(sentences(100, seed)), strict=True
         ):

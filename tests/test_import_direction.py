@@ -60,7 +60,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),
-    ("problems",):           (TEXT | {"console", "data", "tasks.pronunciation"},                         {"numpy", "sacremoses", "tensorflow_datasets"}),
+    ("problems",):           (TEXT | {"console", "data", "tasks.task"},                         {"numpy", "sacremoses", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
 }  # fmt: skip

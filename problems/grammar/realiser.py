@@ -2,53 +2,74 @@
 English as a tree in the Penn Treebank's brackets, in German as text.
 """
 
-import functools
+import dataclasses
 import re
+import zlib
+from functools import cached_property
 
-from t2tlite.problems.grammar.lexicon import AUXILIARIES, ENDINGS, Phrase
-from t2tlite.problems.grammar.rules import Language
+from t2tlite.problems.grammar.rules import WORDS, Language, Phrase
 
 LEAF = re.compile(r" ([^() ]+)\)")
-SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "}
-CONTRACTIONS = {"in dem": "im", "in das": "ins", "zu dem": "zum", "zu der": "zur"}
+SPELLINGS = {
+    " .": ".",
+    " ?": "?",
+    " ,": ",",
+    " 's": "'s",
+    "can not ": "cannot ",
+}
+ENDINGS = {name: word for word in WORDS["endings"] for name in word["labels"]}
+CONTRACTIONS = {
+    "in dem": "im",
+    "in das": "ins",
+    "zu dem": "zum",
+    "zu der": "zur",
+}
 
 
-def english_tree(clause: Phrase) -> str:
-    """The constituency tree of a sentence, its first word capitalised."""
-    tree = ENGLISH.sentence(clause)
-    return LEAF.sub(lambda leaf: f" {leaf[1][0].upper()}{leaf[1][1:]})", tree, count=1)
+@dataclasses.dataclass(frozen=True)
+class GrammarSentence:
+    """A clause as a sentence; each language is realised when it is first used."""
 
+    clause: Phrase
 
-def spelled(tree: str) -> str:
-    """The sentence that the leaves spell: `(S (NP (PRP He)) (VP (MD can) (RB not) ...`
-    -> `He cannot ...`
-    """
-    text = " ".join(LEAF.findall(tree))
-    for split, whole in SPELLINGS.items():
-        text = text.replace(split, whole)
-    return text
+    @cached_property
+    def tree(self) -> str:
+        """The English constituency tree in the Penn Treebank's brackets, on one
+        line.
+        """
+        tree = ENGLISH.sentence(self.clause)
+        word = LEAF.search(tree)
+        start = word.start(1) if word else 0
+        return tree[:start] + tree[start].upper() + tree[start + 1 :]
 
+    @cached_property
+    def english(self) -> str:
+        """What the leaves of the tree spell: `(S (NP (PRP He)) (VP (MD can) (RB not)
+        ...` -> `He cannot ...`
+        """
+        text = " ".join(LEAF.findall(self.tree))
+        for split, whole in SPELLINGS.items():
+            text = text.replace(split, whole)
+        return text
 
-def german_text(clause: Phrase) -> str:
-    """The sentence, with capital and punctuation."""
-    text = re.sub("( *,)+", ",", GERMAN.sentence(clause)).strip(" ,")
-    for words, whole in CONTRACTIONS.items():
-        text = text.replace(f" {words} ", f" {whole} ")
-    return text[0].upper() + text[1:] + ("?" if clause.get("question") else ".")
+    @cached_property
+    def german(self) -> str:
+        """The sentence, with capital and punctuation."""
+        text = re.sub("( *,)+", ",", GERMAN.sentence(self.clause)).strip(" ,")
+        for words, whole in CONTRACTIONS.items():
+            text = text.replace(f" {words} ", f" {whole} ")
+        end = "?" if self.clause.get("question") else "."
+        return text[0].upper() + text[1:] + end
 
-
-def _form(language: str, phrase: Phrase, case: str) -> str:
-    """A name or pronoun."""
-    form: str = phrase["word"][language][case]
-    return form
-
-
-def _conjugated(language: str, tense: str, clause: Phrase, name: str) -> str:
-    """The present or past of the verb in a field of a clause, or of an auxiliary."""
-    verb = clause.get(name) or AUXILIARIES[name]
-    forms = verb[language][tense].split("/")
-    person = min(int(clause["person"]), len(forms) - 1)
-    return forms[person]
+    @cached_property
+    def split(self) -> str:
+        """The split of this sentence, whatever the size of the data: 5% dev, 5% test,
+        the rest train.
+        """
+        percent = zlib.crc32(self.english.encode()) % 100
+        if percent < 5:
+            return "dev"
+        return "test" if percent < 10 else "train"
 
 
 def _english_finite(clause: Phrase, name: str) -> str:
@@ -57,7 +78,7 @@ def _english_finite(clause: Phrase, name: str) -> str:
     tag = "VBZ" if clause["person"] == "1" else "VBP"
     if tense == "past":
         tag = "VBD"
-    return f"({tag} {_conjugated('english', tense, clause, name)})"
+    return f"({tag} {ENGLISH.conjugated(tense, clause, name)})"
 
 
 def _before_vowel(phrase: Phrase, _: str) -> bool:
@@ -92,21 +113,11 @@ def _ending(table: str, phrase: Phrase, case: str) -> str:
     return ENDINGS[table][gender][case]
 
 
-ENGLISH = Language(
-    "english",
-    {
-        "finite": _english_finite,
-        "form": functools.partial(_form, "english"),
-        "vowel": _before_vowel,
-    },
-)
+def _relative_pronoun(phrase: Phrase, case: str) -> str:
+    return _ending("relative", phrase, case)
+
+
+ENGLISH = Language("english", {"finite": _english_finite, "vowel": _before_vowel})
 GERMAN = Language(
-    "german",
-    {
-        "form": functools.partial(_form, "german"),
-        "in_past": functools.partial(_conjugated, "german", "past"),
-        "in_present": functools.partial(_conjugated, "german", "present"),
-        "relative_pronoun": functools.partial(_ending, "relative"),
-        "words": _german_words,
-    },
+    "german", {"relative_pronoun": _relative_pronoun, "words": _german_words}
 )

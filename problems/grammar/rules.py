@@ -1,78 +1,148 @@
-"""The two things that are done by rules: drawing what a sentence says (content.txt) and
-saying it in a language (rules.txt). Both files explain their lines.
+"""What is done by the text files beside this one, which explain their lines: words are
+read (lexicon.txt), what a sentence says is drawn (content.txt), and it is said in a
+language (rules.txt).
 """
 
 import functools
+import importlib.resources
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
-
-from t2tlite.problems.grammar.lexicon import Forms, Phrase, read_sections, words_of
 
 ITEM = re.compile(r"([\w.]*)([+=:<])(\S*)")
 SLOT = re.compile(r"{([\w.]+):?(\w*)}")
 
-# a field of a node, or a constituent or form of it in a case
-Getter = Callable[[Phrase, str], Any]
-Condition = Callable[[Phrase], bool]
+# a word: its labels, and its forms in each language, by name
+Forms = dict[str, dict[str, str]]
+# a clause or a noun phrase: texts, words and other phrases by name; `up` is the phrase
+# that it belongs to
+Phrase = dict[str, Any]
+Path = tuple[str, ...]  # of a field: a.b.c
+# what rules call by a name: a constituent or form of a phrase in a case
+Named = dict[str, Callable[[Phrase, str], Any]]
 
 
-def _getter(path: str, named: Mapping[str, Getter]) -> Getter:
-    """What finds `name` in `a.b.name`: the getter of this name, or a field; "" if there
-    is none.
+def read_sections(name: str) -> list[tuple[str, list[list[str]]]]:
+    """Reads a text file beside this one: the heading and the columns of each
+    "[section]".
     """
-    *owners, name = path.split(".")
-    find = named.get(name, lambda node, case: node.get(name, ""))
-    if not owners:
-        return find
-
-    def find_in_owner(node: Phrase, case: str) -> Any:
-        for owner in owners:
-            node = node.get(owner, "")
-            if not node:
-                return ""
-        return find(node, case)
-
-    return find_in_owner
+    file = importlib.resources.files(__package__).joinpath(name)
+    sections: list[tuple[str, list[list[str]]]] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            sections.append((line.strip("[]"), []))
+        elif line and not line.startswith("#"):
+            columns = list(map(str.strip, line.split("|")))
+            sections[-1][1].append(columns)
+    return sections
 
 
-def _all_met(conditions: str, named: Mapping[str, Getter]) -> Condition:
-    """Whether a node meets all conditions: that a field has a value, `negation=not`, or
-    any, `object`, or not, `!object`.
+def _forms(names: list[str], column: str) -> dict[str, str]:
+    """The forms in a column, and those that options such as `particle=on` give."""
+    plain = []
+    forms = {}
+    for word in column.split():
+        form, is_option, value = word.strip("-").replace("_", " ").partition("=")
+        if is_option:
+            forms[form] = value
+        else:
+            plain.append(form)
+    for index, name in enumerate(names):
+        forms[name] = plain[min(index, len(plain) - 1)]
+    if "present" in forms:
+        forms.setdefault("base", forms["present"].split("/")[-1])
+    return forms
+
+
+def _read_words() -> dict[str, list[Forms]]:
+    sections: dict[str, list[Forms]] = {}
+    for heading, rows in read_sections("lexicon.txt"):
+        name, *heads = heading.split(" | ")
+        sections[name] = words = []
+        for labels, *columns in rows:
+            word = {"labels": dict.fromkeys(labels.split(), "yes")}
+            for head, column in zip(heads, columns, strict=True):
+                language, *names = head.split()
+                word[language] = _forms(names, column)
+            words.append(word)
+    return sections
+
+
+WORDS = _read_words()
+AUXILIARIES = {verb["english"]["base"]: verb for verb in WORDS["auxiliary"]}
+
+
+@functools.cache
+def words_of(section: str, labels: str) -> tuple[Forms, ...]:
+    """The words of a section that have one of these labels, separated by commas; all
+    without labels.
     """
-    tests = []
-    for text in conditions.split():
-        path, _, required = text.lstrip("!").partition("=")
-        tests.append((_getter(path, named), required, not text.startswith("!")))
-
-    def are_met(node: Phrase) -> bool:
-        for find, required, wanted in tests:
-            value = find(node, "")
-            is_so = value == required if required else bool(value)
-            if is_so is not wanted:
-                return False
-        return True
-
-    return are_met
+    wanted = set(labels.split(","))
+    words = []
+    for word in WORDS[section]:
+        if not labels or wanted.intersection(word["labels"]):
+            words.append(word)
+    return tuple(words)
 
 
-class Line(NamedTuple):
+def _path(text: str) -> Path:
+    return tuple(text.split("."))
+
+
+def _find(node: Any, path: Path, named: Named, case: str = "") -> Any:
+    """What is named by the end of a path from a node, or a field; "" if there is
+    none.
+    """
+    *owners, name = path
+    for owner in owners:
+        node = node.get(owner, "")
+        if not node:
+            return ""
+    return named[name](node, case) if name in named else node.get(name, "")
+
+
+class Condition(NamedTuple):
+    """That a field has a value, `negation=not`, or any, `object`, or not, `!object`."""
+
+    path: Path
+    value: str  # "" is any
+    is_wanted: bool
+
+
+def _conditions(texts: str) -> list[Condition]:
+    conditions = []
+    for text in texts.split():
+        path, _, value = text.lstrip("!").partition("=")
+        conditions.append(Condition(_path(path), value, not text.startswith("!")))
+    return conditions
+
+
+def _are_met(conditions: list[Condition], node: Phrase, named: Named) -> bool:
+    for path, required, is_wanted in conditions:
+        value = _find(node, path, named)
+        is_so = value == required if required else bool(value)
+        if is_so is not is_wanted:
+            return False
+    return True
+
+
+class Addition(NamedTuple):
     """A line of content.txt."""
 
     share: int
-    is_met: Condition
-    items: list[tuple[str, str, str]]  # field, operator, value
+    conditions: list[Condition]
+    # field, operator, value
+    items: list[tuple[str, str, str]]
 
 
-def _read_tables() -> dict[str, list[Line]]:
-    tables = {}
+def _read_tables() -> dict[str, list[Addition]]:
+    tables: dict[str, list[Addition]] = {}
     for table, rows in read_sections("content.txt"):
-        lines = []
+        tables[table] = []
         for share, conditions, items in rows:
-            is_met = _all_met(conditions, {})
-            lines.append(Line(int(share), is_met, ITEM.findall(items)))
-        tables[table] = lines
+            line = Addition(int(share), _conditions(conditions), ITEM.findall(items))
+            tables[table].append(line)
     return tables
 
 
@@ -93,8 +163,13 @@ class Sampler:
 
     def _draw(self, table: str, node: Phrase) -> None:
         """Adds to a node what one of the lines of a table says."""
-        lines = [line for line in TABLES[table] if line.is_met(node)]
-        roll = self._random() * sum([line.share for line in lines])
+        lines = []
+        shares = 0
+        for line in TABLES[table]:
+            if _are_met(line.conditions, node, {}):
+                lines.append(line)
+                shares += line.share
+        roll = self._random() * shares
         for line in lines:
             roll -= line.share
             if roll < 0:
@@ -108,8 +183,9 @@ class Sampler:
             elif operator == "<":
                 node[path] = self._word(node, value)
             else:
-                *owners, name = path.split(".")
-                _field(node, owners)[name] = _value(node, value)
+                owner, _, name = path.rpartition(".")
+                to = _find(node, _path(owner), {}) if owner else node
+                to[name] = _value(node, value)
 
     def _word(self, node: Phrase, value: str) -> Forms:
         """A word of a section of lexicon.txt, `transitive`, that has one of some
@@ -124,49 +200,67 @@ class Sampler:
         return words[int(self._random() * len(words))]
 
 
-def _field(node: Any, path: list[str]) -> Any:
-    for name in path:
-        node = node.get(name, "")
-    return node
-
-
 def _value(node: Phrase, text: str) -> Any:
     """A text, or the field at a path that begins with a dot."""
-    return _field(node, text[1:].split(".")) if text.startswith(".") else text
+    return _find(node, _path(text[1:]), {}) if text.startswith(".") else text
+
+
+class Rule(NamedTuple):
+    """A line of rules.txt."""
+
+    conditions: list[Condition]
+    text: str  # with %s for each slot
+    # what is said there, and its case
+    slots: list[tuple[Path, str]]
 
 
 class Language:
     """Says nodes in a language, "english" or "german", by the rules of rules.txt."""
 
-    def __init__(self, language: str, forms: Mapping[str, Getter]) -> None:
+    def __init__(self, language: str, forms: Named) -> None:
         """`forms` are what rules call by a name, beside the language's own rules."""
-        self._named = dict(forms)
-        sections = []
+        self._language = language
+        self._named: Named = {
+            "form": self._form,
+            "in_past": functools.partial(self.conjugated, "past"),
+            "in_present": functools.partial(self.conjugated, "present"),
+            **forms,
+        }
         for heading, rows in read_sections("rules.txt"):
             of_language, _, name = heading.partition(" ")
-            if of_language == language:
-                lines: list[Any] = []
-                self._named[name] = functools.partial(_constituent, lines)
-                sections.append((lines, rows))
-        # constituents name each other, so all names are known first
-        for lines, rows in sections:
+            if of_language != language:
+                continue
+            rules = []
             for conditions, text in rows:
                 slots = []
                 for path, case in SLOT.findall(text):
-                    slots.append((_getter(path, self._named), case))
-                is_met = _all_met(conditions, self._named)
-                lines.append((is_met, SLOT.sub("%s", text), slots))
+                    slots.append((_path(path), case))
+                rules.append(Rule(_conditions(conditions), SLOT.sub("%s", text), slots))
+            self._named[name] = functools.partial(self._constituent, rules)
 
     def sentence(self, clause: Phrase) -> str:
         """A whole sentence, neither spelled nor capitalised."""
         text: str = self._named["sentence"](clause, "")
         return re.sub(r" +(?=[ )])", "", text)
 
+    def conjugated(self, tense: str, clause: Phrase, name: str) -> str:
+        """The present or past of a verb in a field of a clause, or of an auxiliary."""
+        verb = clause.get(name) or AUXILIARIES[name]
+        forms: list[str] = verb[self._language][tense].split("/")
+        person = min(int(clause["person"]), len(forms) - 1)
+        return forms[person]
 
-def _constituent(lines: list[Any], node: Phrase, case: str) -> str:
-    """A constituent by its first rule whose conditions are met; or nothing."""
-    for is_met, text, slots in lines:
-        if is_met(node):
-            words = [find(node, own_case or case) for find, own_case in slots]
-            return (text % tuple(words)).strip()
-    return ""
+    def _form(self, phrase: Phrase, case: str) -> str:
+        """A name or pronoun."""
+        form: str = phrase["word"][self._language][case]
+        return form
+
+    def _constituent(self, rules: list[Rule], node: Phrase, case: str) -> str:
+        """A constituent by its first rule whose conditions are met; or nothing."""
+        for rule in rules:
+            if _are_met(rule.conditions, node, self._named):
+                words = []
+                for path, own_case in rule.slots:
+                    words.append(_find(node, path, self._named, own_case or case))
+                return (rule.text % tuple(words)).strip()
+        return ""

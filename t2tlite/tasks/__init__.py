@@ -1,3 +1,3 @@
 """Tasks; importing this package registers ours."""
 
-from t2tlite.tasks import parsing, pronunciation, task  # noqa: F401
+from t2tlite.tasks import parsing, task  # noqa: F401

@@ -5,13 +5,14 @@ with balanced brackets around them. `decoding/constraints.py` enforces it.
 # V vocabulary, W tokens of a sentence's words and its EOS
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from t2tlite.trees.linearise import Leaf
-from t2tlite.trees.words import PUNCTUATION_TAGS
+from t2tlite.trees.restore import PUNCTUATION_TAGS
 from t2tlite.types import EOS
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -42,9 +43,8 @@ def token_classes(vocabulary: TextEncoder) -> np.ndarray:
 
     Raises ValueError if there are no such tokens, as in tensor2tensor's vocabularies.
     """
-    texts = []
-    for piece in vocabulary.pieces(range(vocabulary.vocab_size)):
-        texts.append(piece.removeprefix("\u2581"))
+    pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+    texts = [piece.removeprefix("\u2581") for piece in pieces]
     ids = {}  # of tokens that begin a word
     for i, encoded in enumerate(vocabulary.encode_batch(texts)):
         if encoded == [i] and i > EOS:
@@ -52,18 +52,15 @@ def token_classes(vocabulary: TextEncoder) -> np.ndarray:
     classes: np.ndarray = np.zeros((2, vocabulary.vocab_size), np.int32)
     classes[0, EOS + 1 :] = WORD
     for text, i in ids.items():
-        if text in PUNCTUATION_TAGS:
-            classes[0, i] = PUNCTUATION
-        elif all(character.isupper() or character in "$-" for character in text):
-            classes[0, i] = TAG
-    has_brackets = False
-    for text, opening in ids.items():
         closing = ids.get(f"){text[1:]}")
         if text.startswith("(") and closing is not None:
-            classes[:, opening] = OPENING, closing
+            classes[:, i] = OPENING, closing
             classes[0, closing] = CLOSING
-            has_brackets = True
-    if not has_brackets:
+        elif text in PUNCTUATION_TAGS:
+            classes[0, i] = PUNCTUATION
+        elif re.fullmatch("[A-Z$-]+", text):
+            classes[0, i] = TAG
+    if OPENING not in classes[0]:
         raise ValueError(
             "tree_constraint requires brackets with labels as tokens of the"
             f" vocabulary. Received: {vocabulary.path}, which has none."

@@ -3,20 +3,41 @@ sentence's words, scored as in EVALB.
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
-from t2tlite.tasks.task import Output, Score, Task
+from t2tlite.tasks.task import Output, Outputs, Score, Task, Texts
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
+from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, Linearisation
+from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import format_tree, parse_tree
-from t2tlite.trees.words import tree_word
-from t2tlite.vocabularies.normalisation import words as split_words
+from t2tlite.vocabularies import normalisation
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
+
+# The rules of the Treebank's own tokenisation script, in its order. The spaces that
+# they insert are merged at the end.
+RULES = [
+    (r'(^|[\s(\[{<-])["“]', r"\1 `` "),
+    (r'["”]', " '' "),
+    (r"(^|[\s(\[{<-])[‘`](?=\w)", r"\1 ` "),
+    (r"’", "'"),
+    (r"\.{3}|…", " ... "),
+    (r"([;@#$%&?!])", r" \1 "),
+    # not in 1,000 or 10:30
+    (r"([,:])(?!\d)|(?<!\d)([,:])", r" \1\2 "),
+    # the sentence's end; brackets and quotes may follow
+    (r"(?<=[^.])\.(?=[\])}>\s']*$)", " . "),
+    (r"([\[\](){}<>]|--+|—)", r" \1 "),
+    (r"(?<=[^'\s])'(?=\s|$)", " ' "),
+    (r"(?i)(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", r" \1 "),
+    (r"(?i)\b(can)(not)\b", r"\1 \2"),
+    (r"(?i)\b(gon|wan)(na)\b", r"\1 \2"),
+]
 
 
 @register_task
@@ -24,7 +45,8 @@ EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 class ParsingTask(Task):
     """Sentences to trees."""
 
-    linearisation: Linearisation = NORMALISED  # how the problem writes its trees
+    # how the problem writes its trees
+    linearisation: Linearisation = NORMALISED
 
     name = "parsing"
     outputs = "trees"
@@ -36,17 +58,17 @@ class ParsingTask(Task):
         `linearisation`.
         """
         name = options.get("linearisation", NORMALISED.name)
-        return cls(find_linearisation(str(name)))
+        return cls(LINEARISATIONS[str(name)])
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
-        return " ".join(map(tree_word, split_words(sentence)))
+        return " ".join(map(tree_word, normalisation.words(sentence)))
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         """Trees over the words of the source. Raises ValueError if the linearisation or
         the vocabulary has no brackets.
         """
-        leaves = self.linearisation.leaves(split_words(source))
+        leaves = self.linearisation.leaves(normalisation.words(source))
         return bracketing(leaves, vocabulary)
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
@@ -55,20 +77,17 @@ class ParsingTask(Task):
         """
         return beam_size
 
-    def choose(
-        self, source: str, hypotheses: Sequence[Output], wanted: int
-    ) -> list[Output]:
+    def choose(self, source: str, hypotheses: Outputs, wanted: int) -> list[Output]:
         """Parses, in order of how little their words and tags differ from the
         sentence's; ties keep the beam's order.
 
         A sequence that leaves words out is often more probable than one with all of
         them.
         """
-        words = split_words(source)
+        words = normalisation.words(source)
         if not words:
             return list(hypotheses[:wanted])
-        parses: list[tuple[int, Output]] = []
-        aligned = 0
+        by_misaligned: dict[int, list[Output]] = defaultdict(list)
         for each in hypotheses:
             restored = self.linearisation.read(each.text, words)
             parse = dataclasses.replace(
@@ -78,35 +97,36 @@ class ParsingTask(Task):
                 tree=restored.tree,
                 repairs=restored.repairs,
             )
-            parses.append((restored.misaligned, parse))
-            aligned += restored.misaligned == 0
-            if aligned == wanted:
-                # no later hypothesis is better than these, and restoring trees takes
-                # time
+            by_misaligned[restored.misaligned].append(parse)
+            if len(by_misaligned[0]) == wanted:
+                # no later hypothesis is better than these, and restoring takes time
                 break
-        parses.sort(key=lambda pair: pair[0])
-        return [parse for _, parse in parses[:wanted]]
+        parses = []
+        for misaligned in sorted(by_misaligned):
+            parses += by_misaligned[misaligned]
+        return parses[:wanted]
 
     def reference(self, source: str, target: str) -> str:
         """The gold tree in brackets."""
-        words = split_words(source)
+        words = normalisation.words(source)
         restored = self.linearisation.read(target, words, fit_tags=False)
         return format_tree(restored.tree)
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """Labelled bracketing scores of the trees, as EVALB computes them; no source
         may be blank.
         """
-        gold = [parse_tree(reference) for reference in references]
-        # a recorded output has its tree as text
-        predicted = [output.tree or parse_tree(output.text) for output in outputs]
-        score = evalb(gold, predicted)
+        predicted = []
+        # a recorded one has its tree as text
+        for output in outputs:
+            predicted.append(output.tree or parse_tree(output.text))
+        score = evalb(list(map(parse_tree, references)), predicted)
         scores = {
             "F1": score.f1,
             "recall": score.recall,
@@ -114,28 +134,23 @@ class ParsingTask(Task):
             "complete match": score.complete_match,
             "unscored sentences": score.errors + score.skipped,
         }
-        if self.linearisation.has_tags:  # otherwise nearly all tags are XX
+        # otherwise nearly all tags are XX
+        if self.linearisation.has_tags:
             scores["tagging accuracy"] = score.tagging_accuracy
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
-    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The numbers of sequences, of repaired ones, and of repairs by kind."""
+    def tally(self, outputs: Outputs) -> Counter[str]:
+        """The numbers of sequences and of repaired ones."""
         tally = Counter(sequences=len(outputs))
-        for parse in outputs:
-            tally["repaired"] += bool(parse.repairs)
-            tally.update(parse.repairs or {})
+        for output in outputs:
+            tally["repaired"] += bool(output.repairs)
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired, and how."""
-        kinds = Counter(tally)
-        sequences = kinds.pop("sequences", 0)
-        repaired = kinds.pop("repaired", 0)
-        line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
-        repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
-        if repairs:
-            line += f" ({', '.join(repairs)})"
-        return line
+        """How many sequences were repaired."""
+        sequences = tally.get("sequences", 0)
+        repaired = tally.get("repaired", 0)
+        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
 
     def as_sequences(self) -> Task:
         """A task whose outputs are the sequences, scored as trees."""
@@ -150,7 +165,6 @@ class SequenceTask(Task):
 
     parsing: ParsingTask
 
-    name = "translation"
     outputs = "sequences"
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
@@ -158,9 +172,9 @@ class SequenceTask(Task):
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """As `ParsingTask.score`, of the trees that the sequences represent."""
@@ -182,3 +196,18 @@ def parser(task: Task, problem: str) -> ParsingTask:
         f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
         " translate."
     )
+
+
+def penn_words(text: str) -> str:
+    """Splits a sentence of English text into the Treebank's words, with single spaces
+    between them.
+
+    >>> penn_words('"I can\\'t," he said (at 10:30), "pay $1,000."')
+    "`` I ca n't , '' he said ( at 10:30 ) , `` pay $ 1,000 . ''"
+    """
+    text = normalisation.IGNORED.sub(
+        "", text
+    )  # a zero-width character would hide the last full stop
+    for pattern, replacement in RULES:
+        text = re.sub(pattern, replacement, text)
+    return " ".join(normalisation.words(text))

@@ -26,6 +26,9 @@ from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
+# stands for a space inside a word of a pronunciation, as in "bò sữa"
+INNER_SPACE = "_"
+
 
 @dataclasses.dataclass(frozen=True)
 class Output:
@@ -73,6 +76,10 @@ class Output:
             pairs = (f"{source}-{target}" for source, target in self.alignment)
             record["alignment"] = " ".join(pairs)
         return record
+
+
+Texts = Sequence[str]
+Outputs = Sequence[Output]
 
 
 class Score(NamedTuple):
@@ -135,8 +142,10 @@ class Task:
     """A kind of problem."""
 
     name: ClassVar[str]  # as manifests record it
-    outputs: ClassVar[str]  # what the outputs are called, in the plural
-    references_ending: ClassVar[str] = "ref"  # of the name of a file with references
+    # what the outputs are called, in the plural
+    outputs: ClassVar[str]
+    # of the name of a file with references
+    references_ending: ClassVar[str] = "ref"
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -165,9 +174,7 @@ class Task:
         """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
         return wanted
 
-    def choose(
-        self, source: str, hypotheses: Sequence[Output], wanted: int
-    ) -> list[Output]:
+    def choose(self, source: str, hypotheses: Outputs, wanted: int) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first; by default the
         hypotheses themselves.
 
@@ -184,9 +191,9 @@ class Task:
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """The metrics of the outputs for sources; references are as `reference`
@@ -198,7 +205,7 @@ class Task:
         """
         raise NotImplementedError
 
-    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
+    def tally(self, outputs: Outputs) -> Counter[str]:
         """Counts of what was done to make the outputs; those of several windows can be
         added.
         """
@@ -245,32 +252,40 @@ class TranslationTask(Task):
 
     def score(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        outputs: Sequence[Output],
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
         slow_metrics: bool = False,
     ) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
         `slow_metrics`; or what `scored_by` was given. The first metric is the main one.
         """
+        more_references = self.scoring.more_references
+        return self._scored(outputs, (references, *more_references), slow_metrics)
+
+    def _scored(
+        self,
+        outputs: Outputs,
+        references: Sequence[Texts],
+        slow_metrics: bool,
+    ) -> Score:
+        """The metrics against references of each output."""
         metrics = self.all_metrics if slow_metrics else self.fast_metrics
         computed = corpus_scores(
             [output.text for output in outputs],
-            references,
+            references[0],
             self.scoring.metrics or metrics,
             self.scoring.options,
-            self.scoring.more_references,
+            references[1:],
         )
-        values = {}
-        signatures = {}
-        intervals = {}
+        total = Score(computed[0].result.name, {}, {}, {})
         for score in computed:
             name = score.result.name
-            values[name] = score.result.score
-            signatures[name] = score.signature
+            total.scores[name] = score.result.score
+            total.signatures[name] = score.signature
             if score.interval is not None:
-                intervals[name] = score.interval
-        return Score(computed[0].result.name, values, signatures, intervals)
+                total.intervals[name] = score.interval
+        return total
 
 
 @register_task
@@ -284,3 +299,58 @@ class TextToTextTask(TranslationTask):
     outputs = "outputs"
     fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "token_accuracy")
     all_metrics = fast_metrics
+
+
+@register_task
+@dataclasses.dataclass(frozen=True)
+class PronunciationTask(TextToTextTask):
+    """Grapheme-to-phoneme conversion: words to phonemes, scored as in the field, by the
+    share of words that are wrong and by edits of phonemes.
+
+    A word that occurs in several lines of a split, with a pronunciation each, is scored
+    once, against all of them.
+    """
+
+    name = "pronunciation"
+    outputs = "pronunciations"
+    fast_metrics = ("exact_match", "wer", "per")
+    all_metrics = fast_metrics
+
+    def source(self, sentence: str) -> str:
+        """The letters, separated by spaces."""
+        return letters(sentence)
+
+    def score(
+        self,
+        sources: Texts,
+        references: Texts,
+        outputs: Outputs,
+        slow_metrics: bool = False,
+    ) -> Score:
+        """Exact match, WER and PER of the different words."""
+        spoken: dict[str, list[str]] = {}
+        first: dict[str, Output] = {}
+        for source, reference, output in zip(sources, references, outputs, strict=True):
+            spoken.setdefault(source, []).append(reference)
+            first.setdefault(source, output)
+        most = max(map(len, spoken.values()), default=1)
+        for pronunciations in spoken.values():
+            pronunciations += pronunciations[:1] * (most - len(pronunciations))
+        columns = list(zip(*spoken.values(), strict=True))
+        return self._scored(list(first.values()), columns, slow_metrics)
+
+
+def letters(word: str) -> str:
+    """The letters of a word as tokens, with a language tag before them as one. Letters
+    that are separated already, as in a data set, stay as they are.
+
+    >>> letters("cat"), letters("<vie> bò sữa"), letters("<vie> b ò _ s ữ a")
+    ('c a t', '<vie> b ò _ s ữ a', '<vie> b ò _ s ữ a')
+    """
+    tag, _, rest = word.partition(" ")
+    if not (tag.startswith("<") and tag.endswith(">") and rest):
+        tag, rest = "", word
+    parts = rest.split()
+    is_separated = max(map(len, parts), default=0) <= 1
+    separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
+    return f"{tag} {separated}".strip()

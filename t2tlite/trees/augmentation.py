@@ -6,13 +6,15 @@ import collections
 import random
 from collections.abc import Iterable, Iterator
 
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, ROOT, TAG, Tree, constituents_of
 
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 # the probability that a constituent is substituted, if none above it is
 SUBSTITUTION_RATE = 0.25
-MAX_DRAWS = 4  # of constituents, until one is short enough
-MAX_TRIES = 5  # of a tree, until it changes: short trees have few constituents, or none
+# of constituents, until one is short enough
+MAX_DRAWS = 4
+# of a tree, until it changes: short trees have few constituents, or none
+MAX_TRIES = 5
 
 # by label of the parent and label: constituents, each after its number of words
 Substitutes = dict[tuple[str, str], list[tuple[int, Tree]]]
@@ -27,13 +29,16 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
         yield tree
         if not count:
             continue
-        longest = min(MAX_FRAGMENT, len(tree.words()) - 1)  # not the whole sentence
+        # not the whole sentence
+        longest = min(MAX_FRAGMENT, len(tree.words()) - 1)
+        constituents = constituents_of(tree)
+        constituents.sort(key=lambda part: (-part.end, part.start))
         parts = []
-        for node, words in _word_counts(tree):
-            if MIN_FRAGMENT <= words <= longest:
-                parts.append(node)
-        for part in draw.sample(parts[::-1], min(count, len(parts))):
-            yield Tree(ROOT, (part,))
+        for part in constituents:
+            if MIN_FRAGMENT <= part.end - part.start <= longest:
+                parts.append(part.node)
+        for node in draw.sample(parts, min(count, len(parts))):
+            yield Tree(ROOT, (node,))
 
 
 def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
@@ -71,30 +76,10 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
     """
     substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
-        words = {id(node): count for node, count in _word_counts(tree)}
-        labels: list[str] = []
-        for kind, node in tree.walk():
-            if kind == OPEN:
-                if len(labels) > 1:
-                    same = substitutes[labels[-1], node.label]
-                    same.append((words[id(node)], node))
-                labels.append(node.label)
-            elif kind == CLOSE:
-                labels.pop()
+        for node, parent, start, end in constituents_of(tree):
+            if parent not in ("", ROOT):
+                substitutes[parent, node.label].append((end - start, node))
     return substitutes
-
-
-def _word_counts(tree: Tree) -> Iterator[tuple[Tree, int]]:
-    """Yields each constituent where it closes, with its number of words."""
-    position = 0
-    starts = []  # of the open constituents
-    for kind, node in tree.walk():
-        if kind == TAG:
-            position += 1
-        elif kind == OPEN:
-            starts.append(position)
-        else:
-            yield node, position - starts.pop()
 
 
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:
@@ -103,7 +88,8 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
     """
     # the constituent around the current node that has been substituted
     substituted: Tree | None = None
-    labels: list[str] = []  # of the open constituents, the outermost first
+    # of the open constituents, the outermost first
+    labels: list[str] = []
     # of the result, and of each open constituent
     children: list[list[Tree]] = [[]]
     for kind, node in tree.walk():

@@ -23,47 +23,146 @@ Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up
 twelfth error), scoring continues. An F-measure that it prints as nan is 0.
 """
 
-from __future__ import annotations
-
+import functools
 import itertools
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
-from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
-from t2tlite.trees.tree import EMPTY_TAG, FOREST, OPEN, TAG, Tree
+from t2tlite.files.text_files import read_lines
+from t2tlite.trees.tree import EMPTY_TAG, FOREST, Tree, constituents_of
 
-SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
+# EVALB's status of a sentence
+SCORED, ERROR, SKIPPED = 0, 1, 2
 
-Bracket = tuple[str, int, int]  # label, first word, one past the last word
+# label, first word, one past the last word
+Bracket = tuple[str, int, int]
+
+# the fields of SentenceScore before the status
+COUNTS = 7
 
 # of the bootstrap of F1's 95% confidence interval
 RESAMPLES = 1000
 SEED = 12345
-TAIL = RESAMPLES // 40  # resamples below and above the interval
+# resamples below and above the interval
+TAIL = RESAMPLES // 40
 
 # the words to which EVALB's QUOTE_LABEL applies
 QUOTE_MARKS = frozenset({"'", '"', "/"})
 
+# Keyword of a parameter file -> the field that it sets. t2t-evalb has flags for its
+# output, and errors never end the scoring.
+KEYWORDS = {
+    "DEBUG": "",
+    "MAX_ERROR": "",
+    "LABELED": "labelled",
+    "CUTOFF_LEN": "cutoff_length",
+    "DELETE_LABEL": "delete_labels",
+    "DELETE_LABEL_FOR_LENGTH": "delete_labels_for_length",
+    "QUOTE_LABEL": "quote_labels",
+    "EQ_LABEL": "equal_labels",
+    "EQ_WORD": "equal_words",
+}
+
 
 @dataclass(frozen=True)
-class SentenceScore:
+class EvalbParameters:
+    """The values in a parameter file of EVALB. The defaults are EVALB's own without a
+    file.
+    """
+
+    labelled: int = 1  # 0: only spans must agree
+    # words of the longest sentence in the second summary
+    cutoff_length: int = 40
+    # tags whose words, and labels whose brackets, are removed
+    delete_labels: frozenset[str] = frozenset()
+    # tags whose words do not count in lengths
+    delete_labels_for_length: frozenset[str] = frozenset()
+    # pairs, in either order
+    equal_labels: frozenset[tuple[str, str]] = frozenset()
+    equal_words: frozenset[tuple[str, str]] = frozenset()
+    # tags that parsers confuse on quotation marks
+    quote_labels: frozenset[str] = frozenset()
+
+    def same_label(self, a: str, b: str) -> bool:
+        """Whether two labels, or two tags, count as the same."""
+        return a == b or (a, b) in self.equal_labels or (b, a) in self.equal_labels
+
+    def same_word(self, a: str, b: str) -> bool:
+        return a == b or (a, b) in self.equal_words or (b, a) in self.equal_words
+
+    @functools.cached_property
+    def delete_brackets(self) -> frozenset[str]:
+        """The labels of brackets to drop. Of brackets, though not of tags, EVALB also
+        drops labels that count as the same.
+        """
+        labels = {FOREST, *self.delete_labels}
+        for pair in self.equal_labels:
+            if self.delete_labels.intersection(pair):
+                labels.update(pair)
+        return frozenset(labels)
+
+
+COLLINS = EvalbParameters(
+    delete_labels=frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."}),
+    delete_labels_for_length=frozenset({"-NONE-"}),
+    equal_labels=frozenset({("ADVP", "PRT")}),
+)
+
+
+def read_parameters(path: str | Path) -> EvalbParameters:
+    """Reads a parameter file of EVALB, such as its COLLINS.prm.
+
+    A line is a keyword and its values, or a comment that starts with "#". Raises
+    ValueError with file and line for any other line. A parameter that the file does not
+    set has its default. DEBUG and MAX_ERROR have no effect.
+    """
+    fields: dict[str, Any] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        keyword, *values = line.split() or ["#"]
+        if keyword.startswith("#"):
+            continue
+        field = KEYWORDS.get(keyword)
+        is_number = field in ("labelled", "cutoff_length")
+        is_pair = keyword.startswith("EQ_")
+        form = r"\S+ \S+" if is_pair else r"\S+"
+        if is_number:
+            form = "[0-9]{1,9}"
+        if field is None or not re.fullmatch(form, " ".join(values)):
+            raise ValueError(
+                f"{path}, line {number}: a comment that starts with # is required, or"
+                " a parameter of EVALB with its value, two labels, or a whole number."
+                f" Received: {line!r:.80}. Correct it."
+            )
+        if is_number:
+            fields[field] = int(values[0])
+        elif field:
+            value = tuple(values) if is_pair else values[0]
+            fields[field] = fields.get(field, frozenset()) | {value}
+    return EvalbParameters(**fields)
+
+
+class SentenceScore(NamedTuple):
     """A line of EVALB's table. An error or skipped sentence has only a length and a
     status.
     """
 
-    length: int  # words of the gold tree, with punctuation, without traces
-    status: int = SCORED  # or ERROR or SKIPPED
+    # words of the gold tree, with punctuation, without traces
+    length: int
     matched: int = 0  # brackets in both
     gold: int = 0  # brackets
     predicted: int = 0  # brackets
-    crossing: int = 0  # predicted brackets that cross a gold one
+    # predicted brackets that cross a gold one
+    crossing: int = 0
     words: int = 0  # that are compared: without punctuation
     correct_tags: int = 0
-    message: str = ""  # why the sentence is an error, in EVALB's words
+    status: int = SCORED  # or ERROR or SKIPPED
+    # why the sentence is an error, in EVALB's words
+    message: str = ""
 
     @property
     def recall(self) -> float:
@@ -76,20 +175,28 @@ class SentenceScore:
         return _percent(self.matched, self.predicted)
 
     @property
+    def f1(self) -> float:
+        """Percent; 0 if no bracket is matched."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    @property
     def tagging_accuracy(self) -> float:
         """Percent; 0 if there are no words."""
         return _percent(self.correct_tags, self.words)
 
 
-@dataclass(frozen=True)
-class ParsingScore:
+class ParsingScore(NamedTuple):
     """A summary; `str(score)` is the text that EVALB prints."""
 
     sentences: int
-    errors: int  # sentences whose words differ from the gold words
+    # sentences whose words differ from the gold words
+    errors: int
     skipped: int  # sentences whose prediction has no words
-    valid: int  # the other sentences; the following values are theirs
-    recall: float  # percent, like all values below except average_crossing
+    # the other sentences; the following values are theirs
+    valid: int
+    # percent, like all values below except average_crossing
+    recall: float
     precision: float
     f1: float
     complete_match: float
@@ -100,13 +207,14 @@ class ParsingScore:
 
     def __str__(self) -> str:
         lines = []
-        for name, value in zip(SUMMARY_LINES, astuple(self), strict=True):
+        for name, value in zip(SUMMARY_LINES, self, strict=True):
             number = f"{value:6d}" if isinstance(value, int) else f"{value:6.2f}"
             lines.append(f"{name:26}= {number}")
         return "\n".join(lines)
 
 
-SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
+# for the fields of ParsingScore, in their order
+SUMMARY_LINES = (
     "Number of sentence",
     "Number of Error sentence",
     "Number of Skip  sentence",
@@ -122,26 +230,15 @@ SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
 )
 
 
-def evalb(
-    gold: Sequence[Tree],
-    predicted: Sequence[Tree | None],
-    parameters: EvalbParameters = COLLINS,
-) -> ParsingScore:
-    """Scores predicted trees.
+def evalb(gold: Sequence[Tree], predicted: Sequence[Tree | None]) -> ParsingScore:
+    """Scores predicted trees, with COLLINS.prm.
 
     `gold` has one tree per sentence. An outermost bracket without a label is scored
     like any other, so label it TOP. In `predicted`, None is a sentence without a parse.
     Raises ValueError if the numbers of trees differ.
     """
-    if len(gold) != len(predicted):
-        raise ValueError(
-            f"Each gold tree must have a predicted one, or None. Received: {len(gold)}"
-            f" gold, {len(predicted)} predicted."
-        )
-    scores = []
-    for gold_tree, tree in zip(gold, predicted, strict=True):
-        scores.append(score_sentence(gold_tree, tree, parameters))
-    return summarise(scores)
+    pairs = zip(gold, predicted, strict=True)
+    return summarise(list(itertools.starmap(score_sentence, pairs)))
 
 
 def score_sentence(
@@ -159,88 +256,71 @@ def score_sentence(
     for tag in reference.tags:
         length += tag not in parameters.delete_labels_for_length
     if predicted is None:
-        return SentenceScore(length, SKIPPED)
+        return SentenceScore(length, status=SKIPPED)
     parse = _Parse(predicted, parameters)
     if gold_tags:
         parse.take_tags(reference)
     if not any(parse.kept):
-        return SentenceScore(length, SKIPPED)
+        return SentenceScore(length, status=SKIPPED)
     if sum(reference.kept) != sum(parse.kept):
         _restore_quotes(reference, parse)
     gold_words = reference.kept_words()
     words = parse.kept_words()
     if len(gold_words) != len(words):
         message = f"Length unmatch ({len(gold_words)}|{len(words)})"
-        return SentenceScore(length, ERROR, message=message)
+        return SentenceScore(length, status=ERROR, message=message)
     correct_tags = 0
     for (gold_word, gold_tag), (word, tag) in zip(gold_words, words, strict=True):
         if not parameters.same_word(gold_word, word):
             message = f"Words unmatch ({gold_word}|{word})"
-            return SentenceScore(length, ERROR, message=message)
+            return SentenceScore(length, status=ERROR, message=message)
         correct_tags += parameters.same_label(gold_tag, tag)
     gold_brackets = reference.scored_brackets()
     brackets = parse.scored_brackets()
     return SentenceScore(
         length,
-        matched=_count_matched(gold_brackets, brackets, parameters),
-        gold=len(gold_brackets),
-        predicted=len(brackets),
-        crossing=_count_crossing(gold_brackets, brackets, len(words)),
-        words=len(words),
-        correct_tags=correct_tags,
+        _count_matched(gold_brackets, brackets, parameters),
+        len(gold_brackets),
+        len(brackets),
+        _count_crossing(gold_brackets, brackets),
+        len(words),
+        correct_tags,
     )
-
-
-def up_to_length(
-    scores: Sequence[SentenceScore], max_length: int
-) -> list[SentenceScore]:
-    """The scores of the sentences whose gold tree has at most `max_length` words."""
-    return [score for score in scores if score.length <= max_length]
 
 
 def summarise(scores: Sequence[SentenceScore]) -> ParsingScore:
     """Summarises the scores of sentences."""
     statuses: Counter[int] = Counter()
-    valid = []
     complete = no_crossing = two_or_less_crossing = 0
     for score in scores:
         statuses[score.status] += 1
         if score.status == SCORED:
-            valid.append(score)
             complete += score.matched == score.gold == score.predicted
             no_crossing += score.crossing == 0
             two_or_less_crossing += score.crossing <= 2
-    total = total_counts(valid)
-    recall = total.recall
-    precision = total.precision
-    f1 = 0.0
-    if precision + recall:
-        f1 = 2 * precision * recall / (precision + recall)
+    valid = statuses[SCORED]
+    total = total_counts(scores)
     return ParsingScore(
-        sentences=len(scores),
-        errors=statuses[ERROR],
-        skipped=statuses[SKIPPED],
-        valid=len(valid),
-        recall=recall,
-        precision=precision,
-        f1=f1,
-        complete_match=_percent(complete, len(valid)),
-        average_crossing=total.crossing / max(len(valid), 1),
-        no_crossing=_percent(no_crossing, len(valid)),
-        two_or_less_crossing=_percent(two_or_less_crossing, len(valid)),
-        tagging_accuracy=total.tagging_accuracy,
+        len(scores),
+        statuses[ERROR],
+        statuses[SKIPPED],
+        valid,
+        total.recall,
+        total.precision,
+        total.f1,
+        _percent(complete, valid),
+        total.crossing / max(valid, 1),
+        _percent(no_crossing, valid),
+        _percent(two_or_less_crossing, valid),
+        total.tagging_accuracy,
     )
-
-
-COUNTS = ("length", "matched", "gold", "predicted", "crossing", "words", "correct_tags")
 
 
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """Adds up the counts of all sentences."""
-    total: dict[str, Any] = {}
-    for name in COUNTS:
-        total[name] = sum(getattr(score, name) for score in scores)
-    return SentenceScore(**total)
+    columns = zip(SentenceScore(0), *scores, strict=True)
+    sums = map(sum, itertools.islice(columns, COUNTS))
+    return SentenceScore._make([*sums, SCORED, ""])
 
 
 def f1_interval(scores: Sequence[SentenceScore]) -> tuple[float, float]:
@@ -251,21 +331,14 @@ def f1_interval(scores: Sequence[SentenceScore]) -> tuple[float, float]:
     that are scored. The same scores always give the same interval; without any it is
     (0, 0).
     """
-    sentences = []  # of each, the matched brackets, and those of both trees
-    for score in scores:
-        if score.status == SCORED:
-            sentences.append((score.matched, score.gold + score.predicted))
-    if not sentences:
+    scored = [score for score in scores if score.status == SCORED]
+    if not scored:
         return 0.0, 0.0
     draw = random.Random(SEED)
     values = []
     for _ in range(RESAMPLES):
-        matched = 0
-        brackets = 0
-        for matched_here, brackets_here in draw.choices(sentences, k=len(sentences)):
-            matched += matched_here
-            brackets += brackets_here
-        values.append(_percent(2 * matched, brackets))
+        sample = draw.choices(scored, k=len(scored))
+        values.append(total_counts(sample).f1)
     values.sort()
     return values[TAIL], values[-TAIL - 1]
 
@@ -280,14 +353,14 @@ class _Parse:
         self._tree = tree
         self._parameters = parameters
 
-    def take_tags(self, gold: _Parse) -> None:
+    def take_tags(self, gold: Self) -> None:
         """Replaces the tags by the gold ones, unless the words differ. The gold tree
         may have traces.
         """
-        leaves = [i for i, tag in enumerate(gold.tags) if tag != EMPTY_TAG]
-        if self.words == [gold.words[i] for i in leaves]:
-            self.tags = [gold.tags[i] for i in leaves]
-            self.kept = [gold.kept[i] for i in leaves]
+        are_words = [tag != EMPTY_TAG for tag in gold.tags]
+        if self.words == list(itertools.compress(gold.words, are_words)):
+            self.tags = list(itertools.compress(gold.tags, are_words))
+            self.kept = list(itertools.compress(gold.kept, are_words))
 
     def kept_words(self) -> list[tuple[str, str]]:
         """The words that EVALB compares, each with its tag."""
@@ -308,27 +381,15 @@ class _Parse:
         """The brackets that are compared, with spans in the words that are compared;
         outer brackets first.
         """
-        deleted = {FOREST, *self._parameters.delete_brackets}
-        kept = iter(self.kept)
-        position = 0
-        brackets: list[Bracket] = []
-        unclosed: list[int] = []  # indices of brackets
-        for kind, node in self._tree.walk():
-            if kind == TAG:
-                position += next(kept)
-            elif kind == OPEN:
-                unclosed.append(len(brackets))
-                label = re.split("[-=]", node.label)[0]
-                brackets.append((label, position, position))
-            else:
-                index = unclosed.pop()
-                label, first, _ = brackets[index]
-                brackets[index] = (label, first, position)
-        return [
-            (label, first, end)
-            for label, first, end in brackets
-            if first < end and label not in deleted
-        ]
+        kept_before = [0, *itertools.accumulate(self.kept)]
+        brackets = []
+        for node, _, start, end in constituents_of(self._tree):
+            label = re.split("[-=]", node.label)[0]
+            span = kept_before[start], kept_before[end]
+            is_deleted = label in self._parameters.delete_brackets
+            if span[0] < span[1] and not is_deleted:
+                brackets.append((label, *span))
+        return brackets
 
 
 def _restore_quotes(gold: _Parse, predicted: _Parse) -> None:
@@ -351,38 +412,30 @@ def _count_matched(
     """Counts the gold brackets with a predicted match. Each takes the first match that
     no other bracket has taken.
     """
-    matched = 0
-    unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for label, start, end in predicted:
-        unmatched[start, end].append(label)
-    for gold_label, start, end in gold:
-        labels = unmatched[start, end]
-        for label in labels:
-            if not parameters.labelled or parameters.same_label(gold_label, label):
-                labels.remove(label)
-                matched += 1
+    unmatched = list(predicted)
+    for gold_label, *gold_span in gold:
+        for bracket in unmatched:
+            label, *span = bracket
+            is_same = not parameters.labelled or parameters.same_label(
+                gold_label, label
+            )
+            if span == gold_span and is_same:
+                unmatched.remove(bracket)
                 break
-    return matched
+    return len(predicted) - len(unmatched)
 
 
-def _count_crossing(
-    gold: list[Bracket], predicted: list[Bracket], num_words: int
-) -> int:
+def _count_crossing(gold: list[Bracket], predicted: list[Bracket]) -> int:
     """Counts the predicted brackets that overlap some gold bracket with neither inside
     the other.
     """
-    last_end = [0] * (num_words + 1)  # of gold brackets, by start
-    first_start = [num_words] * (num_words + 1)  # of gold brackets, by end
-    for _, start, end in gold:
-        last_end[start] = max(last_end[start], end)
-        first_start[end] = min(first_start[end], start)
+    spans = {(start, end) for _, start, end in gold}
     crossing = 0
     for _, start, end in predicted:
-        inside = slice(start + 1, end)
-        crossing += (
-            max(last_end[inside], default=0) > end
-            or min(first_start[inside], default=num_words) < start
-        )
+        for first, last in spans:
+            if first < start < last < end or start < first < end < last:
+                crossing += 1
+                break
     return crossing
 
 

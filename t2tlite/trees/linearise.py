@@ -16,24 +16,26 @@ tag.
 """
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from t2tlite.trees.restore import Event, Restored, restore
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_tokens
-from t2tlite.trees.words import (
+from t2tlite.trees.restore import (
+    MALFORMED,
     NORMALISED_TAG,
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
+    Event,
+    Restored,
     may_be_punctuation,
+    restore,
+    split_tokens,
     tree_word,
 )
+from t2tlite.trees.tree import CLOSE, OPEN, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
 BRACKETS = {"(": OPEN, ")": CLOSE}
-PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
 
 class Leaf(NamedTuple):
@@ -52,19 +54,17 @@ class Leaf(NamedTuple):
 class Linearisation:
     """Labelled brackets, and one token for each word."""
 
-    name: str  # the value of --linearisation, which manifests record
-    has_tags: bool = False  # the token of a word is its part-of-speech tag
-    has_words: bool = False  # the token of a word is the word itself
+    # the value of --linearisation, which manifests record
+    name: str
+    # the token of a word is its part-of-speech tag
+    has_tags: bool = False
+    # the token of a word is the word itself
+    has_words: bool = False
 
     def write(self, tree: Tree) -> str:
-        """Returns the tokens of a cleaned tree, separated by one space. Raises
-        ValueError if its root is not TOP.
+        """Returns the tokens of a cleaned tree, separated by one space, without its
+        root.
         """
-        if tree.label != ROOT or tree.is_preterminal:
-            raise ValueError(
-                f"A tree with a {ROOT} root is required, as clean_tree returns it."
-                f" Received: root {tree.label!r}."
-            )
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
             if kind == OPEN:
@@ -89,8 +89,7 @@ class Linearisation:
         contains white space. `fit_tags` corrects the tags of punctuation; it is False
         for the sequences of gold trees.
         """
-        events, malformed = self._events(sequence)
-        return restore(events, words, malformed, fit_tags, self.has_words)
+        return restore(self._events(sequence), words, fit_tags, self.has_words)
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
         """The leaf expected for each word. Raises ValueError as `tree_word`."""
@@ -109,22 +108,14 @@ class Linearisation:
         with_tags = dataclasses.replace(self, has_tags=True)
         return set(split_tokens(with_tags.write(tree)))
 
-    def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """Returns the tokens as events, and the number of malformed tokens, which are
-        split before each bracket.
-        """
+    def _events(self, sequence: str) -> list[Event]:
+        """Returns the tokens as events."""
         events = []
-        malformed = 0
         for token in split_tokens(sequence):
-            pieces = PIECE.findall(token)
-            malformed += pieces != [token] or token in "()"
-            for piece in pieces:
-                kind = BRACKETS.get(piece[0])
-                if kind is None:
-                    events.append((TAG, piece))
-                elif len(piece) > 1:
-                    events.append((kind, piece[1:]))
-        return events, malformed
+            kind = BRACKETS.get(token[0], TAG)
+            label = token if kind == TAG else token[1:]
+            events.append((kind if _is_label(label) else MALFORMED, label))
+        return events
 
 
 class Tensor2tensorLinearisation(Linearisation):
@@ -142,34 +133,27 @@ class Tensor2tensorLinearisation(Linearisation):
             labels.append(f"/{node.label}" if kind == CLOSE else node.label)
         return " ".join(labels)
 
-    def leaves(self, words: Sequence[str]) -> list[Leaf]:
-        """Raises ValueError: the form does not say what is a bracket."""
-        raise ValueError(
-            "tree_constraint requires trees with brackets. Received: a parser with"
-            " --linearisation=t2t."
-        )
-
-    def _events(self, sequence: str) -> tuple[list[Event], int]:
+    def _events(self, sequence: str) -> list[Event]:
         events = []
-        malformed = 0
         # closing labels to the right that have no opening label yet
         unopened: Counter[str] = Counter()
         for token in reversed(split_tokens(sequence)):
-            closing = token.startswith("/")
-            label = re.sub(r"[()\0]", "", token[closing:])
-            malformed += not label or label != token[closing:]
-            if not label:
-                continue
-            if closing:
+            label = token.removeprefix("/")
+            kind = TAG
+            if not _is_label(label):
+                kind = MALFORMED
+            elif label != token:
                 kind = CLOSE
                 unopened[label] += 1
             elif unopened[label]:
                 kind = OPEN
                 unopened[label] -= 1
-            else:
-                kind = TAG
             events.append((kind, label))
-        return events[::-1], malformed
+        return events[::-1]
+
+
+def _is_label(text: str) -> bool:
+    return text != "" and BRACKETS.keys().isdisjoint(text)
 
 
 NORMALISED = Linearisation("normalised")
@@ -177,13 +161,3 @@ TAGS = Linearisation("tags", has_tags=True)
 WORDS = Linearisation("words", has_words=True)
 T2T = Tensor2tensorLinearisation("t2t", has_tags=True)
 LINEARISATIONS = {form.name: form for form in (NORMALISED, TAGS, WORDS, T2T)}
-
-
-def find_linearisation(name: str) -> Linearisation:
-    """The linearisation of this name. Raises ValueError if there is none."""
-    if name not in LINEARISATIONS:
-        raise ValueError(
-            f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received:"
-            f" {name!r}."
-        )
-    return LINEARISATIONS[name]

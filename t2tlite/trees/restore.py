@@ -6,22 +6,54 @@ tag too few or too many. Aligning tags and words keeps the damage local.
 
 import dataclasses
 import itertools
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
-from t2tlite.trees.words import (
-    NORMALISED_TAG,
-    PUNCTUATION_TAGS,
-    PUNCTUATION_WORDS,
-    fitting_tag,
-    tree_word,
-)
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
 from t2tlite.vocabularies.normalisation import normalise
 
-Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
-NO_TAG = ""  # the label of a TAG event where a tag is probably missing
+# OPEN, TAG, CLOSE or MALFORMED, and the label
+Event = tuple[str, str]
+MALFORMED = "malformed"
+# the label of a TAG event where a tag is probably missing
+NO_TAG = ""
 
+NORMALISED_TAG = "XX"
+# The tags that EVALB removes with their words under COLLINS.prm. Normalised trees keep
+# them: EVALB could not score trees without them.
+PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
+# The tag of words that are punctuation in every sentence. Others are not: ' closes a
+# quotation or is a possessive (POS), - is a dash or joins two words (HYPH).
+PUNCTUATION_WORDS = {
+    ",": ",",
+    ".": ".",
+    "!": ".",
+    "?": ".",
+    ":": ":",
+    ";": ":",
+    "--": ":",
+    "...": ":",
+    "—": ":",
+    "…": ":",
+    "``": "``",
+    "“": "``",
+    "''": "''",
+    '"': "''",
+    "”": "''",
+}
+# Unicode's categories of dashes, quotation marks and other punctuation
+PUNCTUATION_CATEGORIES = frozenset({"Pd", "Pi", "Pf", "Po"})
+# of these categories, but with other tags: NN for %, HYPH or SYM for /
+SYMBOLS = frozenset("%‰/\\#&*@′″†‡§¶")
+# of other categories, but used as a quotation mark and as the mark of a list's item
+OTHER_MARKS = frozenset("`+")
+# also valid for such words: NNS for the " of 5 "
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})
+
+# repairs of tags and words
+MISALIGNMENTS = ("missing_tag", "surplus_tag", "changed_tag", "changed_word")
 # Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of
 # equal costs the first counts.
 PAIR, DROP, MISS = 0, 1, 2
@@ -32,19 +64,68 @@ class Restored:
     """A tree made from a decoded sequence."""
 
     tree: Tree  # over exactly the sentence's words, under TOP
-    repairs: Counter[str]  # how often each rule of `restore` was applied
+    # how often each rule of `restore` was applied
+    repairs: Counter[str]
 
     @property
     def misaligned(self) -> int:
         """How many words and tags of the sequence differ from the sentence's."""
-        tags = self.repairs["missing_tag"] + self.repairs["surplus_tag"]
-        return tags + self.repairs["changed_tag"] + self.repairs["changed_word"]
+        return sum(map(self.repairs.__getitem__, MISALIGNMENTS))
+
+
+def split_tokens(sequence: str) -> list[str]:
+    """Splits a sequence at ASCII white space."""
+    return re.findall(r"\S+", sequence, re.ASCII)
+
+
+def tree_word(word: str) -> str:
+    """The word as trees write it: -LRB- and -RRB- for round brackets.
+
+    Raises ValueError if the word is empty or contains white space.
+    """
+    if split_tokens(word) != [word]:
+        raise ValueError(
+            f"A word must be text without white space. Received: {word!r}."
+        )
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def may_be_punctuation(word: str) -> bool:
+    """Whether a word can have one of PUNCTUATION_TAGS: it has no letter or digit, and
+    is not made of brackets and symbols alone, such as [, %, / or =.
+    """
+    if any(map(str.isalnum, word)):
+        return False
+    for character in set(word) - SYMBOLS:
+        category = unicodedata.category(character)
+        if category in PUNCTUATION_CATEGORIES or character in OTHER_MARKS:
+            return True
+    return False
+
+
+def fitting_tag(word: str, tag: str) -> str:
+    """Returns the tag, or a better one if EVALB would remove the word because of it, or
+    would count punctuation as a word.
+
+    EVALB removes the words of certain tags from both trees, and can compare the trees
+    only if the remaining words are the same. Therefore
+
+    - a punctuation tag on a word that is not punctuation (`may_be_punctuation`) becomes
+      XX; so does TOP, and so does -NONE- unless the word looks like a trace (`*T*-1`,
+      `0`);
+    - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag,
+      unless it has a punctuation tag or one of SYMBOL_TAGS.
+    """
+    if tag in PUNCTUATION_TAGS:
+        return tag if may_be_punctuation(word) else NORMALISED_TAG
+    if tag == ROOT or (tag == EMPTY_TAG and not word.startswith(("*", "0"))):
+        tag = NORMALISED_TAG
+    return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)
 
 
 def restore(
     events: Iterable[Event],
     words: Sequence[str],
-    malformed: int,
     fit_tags: bool,
     lexical: bool,
 ) -> Restored:
@@ -56,8 +137,8 @@ def restore(
 
     First the brackets:
 
-    - malformed_token: a token with brackets inside is split before each bracket
-      (`XX)NP`); a bare bracket is dropped.
+    - malformed_token: a token with brackets inside (`XX)NP`), or a bracket without a
+      label, is dropped.
     - unmatched_closing: a closing bracket is dropped if no constituent of its label is
       open.
     - closed_by_another: a closing bracket also closes the constituents opened inside
@@ -90,7 +171,6 @@ def restore(
     Args:
         events: in any order.
         words: at least one; round brackets in words become -LRB- and -RRB-.
-        malformed: the number of malformed tokens in the sequence.
         fit_tags: False keeps all tags, for the sequences of gold trees.
         lexical: the tags other than punctuation are the words themselves. The rules
             above then apply to them.
@@ -101,12 +181,13 @@ def restore(
     words = list(map(tree_word, words))
     if not words:
         raise ValueError("At least one word is required. Received: none.")
-    repairs = Counter(malformed_token=malformed)
+    repairs: Counter[str] = Counter()
     balanced = _balanced(events, repairs)
     tags = [label for kind, label in balanced if kind == TAG]
     leaves = iter(_TagRules(fit_tags, lexical, repairs).leaves(tags, words))
 
-    stack: list[list[Tree]] = [[]]  # the children of each open constituent
+    # the children of each open constituent
+    stack: list[list[Tree]] = [[]]
     for kind, label in balanced:
         if kind == OPEN:
             stack.append([])
@@ -116,7 +197,8 @@ def restore(
             stack[-1].append(Tree(label, tuple(children)))
         else:
             repairs["empty_constituent"] += 1
-    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)  # + leaves out the zeros
+    # + leaves out the zeros
+    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)
 
 
 def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
@@ -124,19 +206,19 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     constituents, and at the end if some are open.
     """
     balanced: list[Event] = []
-    stack: list[str] = []  # the labels of the open constituents
-    open_labels: Counter[str] = Counter()  # the same, counted
+    # the labels of the open constituents
+    stack: list[str] = []
 
     def close() -> str:
         if balanced[-1][0] == OPEN:
             balanced.append((TAG, NO_TAG))
-        label = stack.pop()
-        open_labels[label] -= 1
-        balanced.append((CLOSE, label))
-        return label
+        balanced.append((CLOSE, stack[-1]))
+        return stack.pop()
 
     for kind, label in events:
-        if kind == CLOSE and not open_labels[label]:
+        if kind == MALFORMED:
+            repairs["malformed_token"] += 1
+        elif kind == CLOSE and label not in stack:
             repairs["unmatched_closing"] += 1
         elif kind == CLOSE:
             while close() != label:
@@ -145,7 +227,6 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
             balanced.append((kind, label))
             if kind == OPEN:
                 stack.append(label)
-                open_labels[label] += 1
     repairs["closed_at_end"] = len(stack)
     if stack:
         balanced.append((TAG, NO_TAG))
@@ -219,11 +300,9 @@ class _TagRules:
         for steps in self._cheapest(tags, words):
             while steps[t] == DROP:
                 t += 1
-            if steps[t] == PAIR:
-                alignment.append(t)
-                t += 1
-            else:
-                alignment.append(None)
+            is_pair = steps[t] == PAIR
+            alignment.append(t if is_pair else None)
+            t += is_pair
         return alignment
 
     def _cheapest(self, tags: list[str], words: list[str]) -> list[list[int]]:
@@ -240,9 +319,8 @@ class _TagRules:
         misses = _omission_costs(words, PUNCTUATION_WORDS, 2 * half_repair)
         pairs = {}
         for word, tag in itertools.product(set(words), set(tags)):
-            if tag == NO_TAG:
-                pairs[word, tag] = half_repair
-            else:
+            pairs[word, tag] = half_repair
+            if tag != NO_TAG:
                 pairs[word, tag] = 0 if self._fits(word, tag) else 2 * half_repair
 
         # of the words after the current one, by tag; none are left: tags are dropped

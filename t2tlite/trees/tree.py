@@ -1,5 +1,5 @@
-"""Constituency trees in the brackets of the Penn Treebank: read, written, and cleaned
-for training and scoring.
+"""Constituency trees in the brackets of the Penn Treebank: read, written, cleaned for
+training and scoring, and drawn.
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
@@ -11,29 +11,37 @@ may be thousands of brackets deep, so nothing in this file recurses.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import html
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from t2tlite.files import text_files
+from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.normalisation import WHITE_SPACE, is_blank
 
 ROOT = "TOP"
 # the labels that treebanks and parsers give the root
 ROOT_LABELS = frozenset({ROOT, "ROOT", "S1", ""})
-EMPTY_TAG = "-NONE-"  # the tag of a trace, whose "word" is not part of the sentence
+# the tag of a trace, whose "word" is not part of the sentence
+EMPTY_TAG = "-NONE-"
 # The label of a node for a line with several trees, or none: not a bracket, and
 # impossible in a file.
 FOREST = "()"
 # the start of the copyright lines above the trees in some files of the Penn Treebank
 HEADER = "*x*"
 
-OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
+# the kinds of steps in `Tree.walk`
+OPEN, TAG, CLOSE = "open", "tag", "close"
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
-SEQUENCE_TOKEN = re.compile(r"\S+", re.ASCII)
-ADVICE = "Correct it; a bracket that is itself a word is written -LRB- or -RRB-."
-CATEGORY = re.compile(r"[^-=|]+")
+
+# Of drawings, in pixels.
+FONT_SIZE = 13
+GAP = 12  # between two columns
+LEVEL = 40  # from a label's baseline to its children's
+MARGIN = 10
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -77,20 +85,17 @@ class Tree:
                 kind = TAG
             elif kind == OPEN:
                 stack.append((CLOSE, node))
-                stack.extend((OPEN, child) for child in reversed(node.children))
+                for child in reversed(node.children):
+                    stack.append((OPEN, child))
             yield kind, node
-
-    def preterminals(self) -> Iterator[Tree]:
-        """Yields the tags over words, from left to right."""
-        return (node for kind, node in self.walk() if kind == TAG)
 
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
-        return [node.word for node in self.preterminals()]
+        return [node.word for kind, node in self.walk() if kind == TAG]
 
     def tags(self) -> list[str]:
         """The part-of-speech tags from left to right, one for each word."""
-        return [node.label for node in self.preterminals()]
+        return [node.label for kind, node in self.walk() if kind == TAG]
 
     def __repr__(self) -> str:
         return f"Tree({format_tree(self)!r})"
@@ -104,22 +109,35 @@ class Tree:
         return hash(format_tree(self))
 
 
-def split_tokens(sequence: str) -> list[str]:
-    """Splits a sequence at ASCII white space."""
-    return SEQUENCE_TOKEN.findall(sequence)
+class Constituent(NamedTuple):
+    """A constituent in its tree."""
+
+    node: Tree
+    parent: str  # its label, "" of the root
+    start: int  # its first word
+    end: int  # one past the last
 
 
-def parse_tree(text: str) -> Tree:
-    """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
-    label "". Raises ValueError if the text is not one tree (see `read_trees`).
-    """
-    trees = list(_at_least_one_tree(text.split("\n"), "the text"))
-    if len(trees) != 1:
-        raise ValueError(
-            f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
-            f" {_shortened(text)}."
-        )
-    return trees[0]
+def constituents_of(tree: Tree) -> list[Constituent]:
+    """The constituents of a tree, outer ones first."""
+    constituents: list[Constituent] = []
+    # index, first word, label
+    unclosed: list[tuple[int, int, str]] = []
+    words = 0
+    for kind, node in tree.walk():
+        if kind == OPEN:
+            unclosed.append((len(constituents), words, node.label))
+        elif kind == TAG:
+            words += 1
+        else:
+            index, start, _ = unclosed.pop()
+            parent = unclosed[-1][2] if unclosed else ""
+            constituents.insert(index, Constituent(node, parent, start, words))
+    return constituents
+
+
+# brackets without words, in a file
+WORDLESS = Tree("", ())
 
 
 def format_tree(tree: Tree) -> str:
@@ -137,6 +155,19 @@ def format_tree(tree: Tree) -> str:
     return "".join(pieces)[1:]
 
 
+def parse_tree(text: str) -> Tree:
+    """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
+    label "". Raises ValueError if the text is not one tree (see `read_trees`).
+    """
+    trees = list(_numbered_trees(text.split("\n"), "the text"))
+    if len(trees) != 1:
+        raise ValueError(
+            f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
+            f" {text!r:.80}."
+        )
+    return trees[0][1]
+
+
 def read_trees(path: str | Path) -> Iterator[Tree]:
     """Yields the trees of a UTF-8 file in any layout: over several lines, or several on
     a line.
@@ -148,10 +179,117 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
     While reading, raises FileNotFoundError, or ValueError with file and line if the
-    text is not UTF-8, contains a NUL, or is not well-formed: there is no tree, a word
-    has no tag, or a bracket is unmatched or empty, or lacks a label inside a tree.
+    text is not UTF-8 or is not well-formed: there is no tree, a word has no tag, or a
+    bracket is unmatched or empty, or lacks a label inside a tree.
     """
-    return _at_least_one_tree(text_files.read_lines(path), str(Path(path)))
+    is_empty = True
+    for _, tree in _numbered_trees(read_lines(path), str(path)):
+        is_empty = False
+        yield tree
+    if is_empty:
+        raise ValueError(f"{path}: at least one tree is required. Received: none.")
+
+
+def read_parses(path: str | Path) -> list[Tree]:
+    """Returns the parses in a file as EVALB reads it: one on each line, or over several
+    lines.
+
+    Several trees on a line become the children of a FOREST node; of a blank line, the
+    node has no children. Brackets without words are left out: parsers that fail write
+    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
+    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
+    file with such trees, blank lines and the headers of the Penn Treebank separate
+    trees and are not parses.
+
+    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
+    """
+    lines = list(read_lines(path))
+    by_line: dict[int, list[Tree]] = collections.defaultdict(list)
+    for number, tree in _numbered_trees(lines, str(path), as_evalb=True):
+        by_line[number].append(tree)
+    has_long_trees = False
+    for number, line in enumerate(lines, start=1):
+        has_long_trees |= number not in by_line and not is_blank(line)
+    parses = []
+    for number in range(1, len(lines) + 1):
+        trees = by_line[number]
+        if len(trees) == 1:
+            parses += trees
+        elif trees or not has_long_trees:
+            parses.append(Tree(FOREST, tuple(trees)))
+    return parses
+
+
+class _Malformed(Exception):
+    """Brackets that are not a tree; the message says what is required."""
+
+
+def _numbered_trees(
+    lines: Iterable[str], name: str, as_evalb: bool = False
+) -> Iterator[tuple[int, Tree]]:
+    """Yields the trees in lines of text, each after the number of the line on which it
+    begins. Raises ValueError with `name` and a line as `read_trees`.
+
+    With `as_evalb`, brackets without words may be anywhere, and are left out. A line
+    that begins with a bracket then begins a tree.
+    """
+    number = start = 0
+    line = ""
+    # what is inside each open bracket
+    stack: list[list[Tree | str]] = []
+    try:
+        for number, line in enumerate(lines, start=1):
+            if stack and as_evalb and line.startswith("("):
+                raise _Malformed("every bracket must be closed")
+            if not stack and line.lstrip().startswith(HEADER):
+                continue
+            for token in TOKEN.findall(line):
+                start = start if stack else number
+                if token == "(":
+                    stack.append([])
+                elif not stack:
+                    raise _Malformed("words and closing brackets must lie inside one")
+                elif token != ")":
+                    stack[-1].append(token)
+                else:
+                    tree = _constituent(stack.pop(), not stack, as_evalb)
+                    if stack:
+                        stack[-1].append(tree)
+                    else:
+                        yield start, tree
+        if stack:
+            raise _Malformed("every bracket must be closed")
+    except _Malformed as required:
+        raise ValueError(
+            f"{name}, line {number}: {required}. Received: {line!r:.80}, in a tree that"
+            f" begins on line {start}. Correct it; a bracket that is itself a word is"
+            " written -LRB- or -RRB-."
+        ) from None
+
+
+def _constituent(items: list[Tree | str], is_outermost: bool, as_evalb: bool) -> Tree:
+    """The tree of what is inside a bracket, or WORDLESS."""
+    label, *children = items or [""]
+    if not isinstance(label, str):
+        label = ""
+        children = items
+    parts = []
+    words = 0
+    for child in children:
+        if child is not WORDLESS:
+            parts.append(child)
+            words += isinstance(child, str)
+    if not parts and (as_evalb or label in ROOT_LABELS):
+        return WORDLESS
+    has_empty = len(parts) < len(children) and not as_evalb
+    if words and len(parts) > 1:
+        raise _Malformed("each word has a tag and a bracket of its own, (NN cat)")
+    if not parts or has_empty or not (label or is_outermost):
+        raise _Malformed(
+            "each bracket holds a label, which only the outermost may lack, and a word"
+            " or further brackets"
+        )
+    return Tree(label, tuple(parts))
 
 
 def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
@@ -174,28 +312,26 @@ def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
     parsers that are trained on the treebank predict it.
     """
     removed = {EMPTY_TAG, *not_words}
-    stack: list[list[Tree]] = [[]]  # the cleaned children of each open constituent
+    # the cleaned children of open constituents
+    stack: list[list[Any]] = [[]]
     for kind, node in tree.walk():
         if kind == OPEN:
             stack.append([])
-        elif kind == TAG:
-            if node.label not in removed and not is_blank(node.word):
-                tag = _without_spaces(clean_label(node.label))
-                stack[-1].append(Tree(tag, (_without_spaces(node.word),)))
-        elif (children := stack.pop()) and node.label not in removed:
-            label = _without_spaces(clean_label(node.label))
+            continue
+        children = stack.pop() if kind == CLOSE else []
+        if kind == TAG and not is_blank(node.word):
+            children.append(WHITE_SPACE.sub("_", node.word))
+        if children and node.label not in removed:
+            label = WHITE_SPACE.sub("_", clean_label(node.label))
             stack[-1].append(Tree(label, tuple(children)))
     if not stack[0]:
         return None
     (result,) = stack[0]
-    while (
-        result.label in ROOT_LABELS
-        and len(result.children) == 1
-        and isinstance(result.children[0], Tree)
-    ):
-        result = result.children[0]  # nested roots become one, which follows
-    if result.label in ROOT_LABELS and not result.is_preterminal:
-        return Tree(ROOT, result.children)
+    # nested roots become one
+    while result.label in ROOT_LABELS and not result.is_preterminal:
+        if len(result.children) > 1:
+            return Tree(ROOT, result.children)
+        (result,) = result.children
     return Tree(ROOT, (result,))
 
 
@@ -205,156 +341,77 @@ def clean_label(label: str) -> str:
 
     A label that begins with such a mark is not changed: -LRB-, -NONE-.
     """
-    category = CATEGORY.match(label)
+    category = re.match("[^-=|]+", label)
     return category.group() if category else label
 
 
-def _without_spaces(text: str) -> str:
-    return WHITE_SPACE.sub("_", text)
+def tree_svg(tree: Tree) -> str:
+    """Draws a tree of any size and depth as an `<svg>` element.
 
+    Every constituent owns the columns of its words, of which the first is at least as
+    wide as its label, so nothing can overlap. Labels stand above the middle of these
+    columns, a level lower for each step from the root. The words stand on one line at
+    the bottom, and a line leads from each to its tag.
 
-def _at_least_one_tree(lines: Iterable[str], name: str) -> Iterator[Tree]:
-    tree = None
-    for _, tree in _numbered_trees(lines, name):
-        yield tree
-    if tree is None:
-        raise ValueError(f"{name}: at least one tree is required. Received: none.")
-
-
-def read_parses(path: str | Path) -> list[Tree]:
-    """Returns the parses in a file as EVALB reads it: one on each line, or over several
-    lines.
-
-    Several trees on a line become the children of a FOREST node; of a blank line, the
-    node has no children. Brackets without words are left out: parsers that fail write
-    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
-    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
-    file with such trees, blank lines and the headers of the Penn Treebank separate
-    trees and are not parses.
-
-    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
+    The drawing has the colour of the text around it, and needs no style sheet, font or
+    script. It is as wide as its words need, so the element around it should scroll.
     """
-    lines = list(text_files.read_lines(path))
-    by_line: dict[int, list[Tree]] = {}
-    for number, tree in _numbered_trees(lines, str(path), as_evalb=True):
-        by_line.setdefault(number, []).append(tree)
-    has_long_trees = False
-    for number, line in enumerate(lines, start=1):
-        has_long_trees |= number not in by_line and not is_blank(line)
-    parses = []
-    for number in range(1, len(lines) + 1):
-        trees = by_line.get(number, [])
-        if len(trees) == 1:
-            parses += trees
-        elif trees or not has_long_trees:
-            parses.append(Tree(FOREST, tuple(trees)))
-    return parses
-
-
-@dataclasses.dataclass
-class _OpenBracket:
-    """A bracket whose end has not been read."""
-
-    line: int
-    items: list[Tree | str] = dataclasses.field(default_factory=list)
-
-    def __str__(self) -> str:
-        texts = []
-        for item in self.items:
-            texts.append(item if isinstance(item, str) else "(...)")
-        return _shortened(f"({' '.join(texts)})")
-
-
-def _numbered_trees(
-    lines: Iterable[str], name: str, as_evalb: bool = False
-) -> Iterator[tuple[int, Tree]]:
-    """Yields the trees in lines of text, each after the number of the line on which it
-    begins. Raises ValueError with `name` and a line as `read_trees`.
-
-    With `as_evalb`, brackets without words may be anywhere, and are left out. A line
-    that begins with a bracket then begins a tree.
-    """
-    stack: list[_OpenBracket] = []
-    wordless: list[_OpenBracket] = []  # brackets of the current tree
-    for number, line in enumerate(lines, start=1):
-        place = f"{name}, line {number}"
-        if "\0" in line:
-            raise ValueError(f"{place}: trees are text. Received: a NUL character.")
-        if stack and as_evalb and line.startswith("("):
-            raise _unclosed(name, stack)
-        if not stack and line.lstrip().startswith(HEADER):
+    right = 1.0 * MARGIN  # of the columns so far
+    widest = 0.0  # of the labels above the next word
+    # word, middle of its column, its tag's y
+    leaves: list[tuple[str, float, int]] = []
+    drawn = []
+    # of each open constituent: the left of its columns, and the middle of each child
+    unclosed: list[tuple[float, list[float]]] = [(right, [])]
+    for kind, node in tree.walk():
+        widest = max(widest, _text_width(node.label))
+        if kind == OPEN:
+            unclosed.append((right, []))
             continue
-        for token in TOKEN.findall(line):
-            if token == "(":
-                stack.append(_OpenBracket(number))
-                continue
-            if not stack:
-                raise ValueError(
-                    f"{place}: words and closing brackets must lie inside brackets."
-                    f" Received: {token!r} outside, in {_shortened(line)}. {ADVICE}"
-                )
-            if token != ")":
-                stack[-1].items.append(token)
-                continue
-            bracket = stack.pop()
-            tree = Tree("", ())
-            if len(bracket.items) < 2 and _has_text_alone(bracket.items):
-                wordless.append(bracket)
-            else:
-                tree = _constituent(bracket, stack, name)
-                if stack:
-                    stack[-1].items.append(tree)
-            if not stack:
-                if not as_evalb:
-                    _check_words(wordless, tree, name)
-                wordless = []
-                yield bracket.line, tree
-    if stack:
-        raise _unclosed(name, stack)
-
-
-def _has_text_alone(items: Iterable[Tree | str]) -> bool:
-    return all(isinstance(item, str) for item in items)
-
-
-def _constituent(bracket: _OpenBracket, stack: list[_OpenBracket], name: str) -> Tree:
-    """The tree of a bracket inside those of `stack`."""
-    place = f"{name}, line {bracket.line}"
-    label, *children = bracket.items
-    if not isinstance(label, str):
-        label = ""
-        children = bracket.items
-    if not label and stack:
-        raise ValueError(
-            f"{place}: only the outermost bracket may lack a label. Received: one in a"
-            f" tree that begins on line {stack[0].line}. {ADVICE}"
-        )
-    if len(children) > 1 and any(isinstance(child, str) for child in children):
-        raise ValueError(
-            f"{place}: each word has a tag and a bracket of its own, (NN cat)."
-            f" Received: {bracket}. {ADVICE}"
-        )
-    return Tree(label, tuple(children))
-
-
-def _check_words(wordless: list[_OpenBracket], tree: Tree, name: str) -> None:
-    """Raises ValueError for brackets without words in a tree with words, or with labels
-    other than a root's.
-    """
-    for bracket in wordless:
-        if tree.children or not ROOT_LABELS.issuperset(bracket.items):
-            raise ValueError(
-                f"{name}, line {bracket.line}: a bracket holds a label and words or"
-                f" further brackets. Received: {bracket}. {ADVICE}"
-            )
-
-
-def _unclosed(name: str, stack: list[_OpenBracket]) -> ValueError:
-    return ValueError(
-        f"{name}, line {stack[0].line}: every bracket must be closed. Received: a tree"
-        f" that begins on this line and has {len(stack)} open at its end. {ADVICE}"
+        left = right
+        middles: list[float] = []
+        if kind == CLOSE:
+            left, middles = unclosed.pop()
+        y = MARGIN + FONT_SIZE + LEVEL * (len(unclosed) - 1)
+        if kind == TAG:
+            right += max(widest, _text_width(node.word)) + GAP
+            leaves.append((node.word, (left + right) / 2, y))
+        widest = 0.0
+        x = (left + right) / 2
+        unclosed[-1][1].append(x)
+        drawn.append(_text(node.label, x, y, ' opacity=".7"'))
+        for middle in middles:
+            drawn.append(_line(x, y, middle, y + LEVEL))
+    bottom = LEVEL + max((y for _, _, y in leaves), default=0)
+    for word, x, y in leaves:
+        drawn.append(_text(word, x, bottom))
+        drawn.append(_line(x, y, x, bottom))
+    size = f'width="{right + MARGIN:.0f}" height="{bottom + MARGIN}"'
+    title = html.escape(" ".join(tree.words()))
+    return (
+        f'<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img" {size}'
+        f' font-family="system-ui,sans-serif" font-size="{FONT_SIZE}"'
+        f' text-anchor="middle" fill="currentColor"><title>{title}</title>'
+        f"{''.join(drawn)}</svg>"
     )
 
 
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+def _text(text: str, x: float, y: int, style: str = "") -> str:
+    return f'<text{style} x="{x:.1f}" y="{y}">{html.escape(text)}</text>'
+
+
+def _line(x: float, y: int, to_x: float, to_y: int) -> str:
+    """A line from under a text to above another."""
+    path = f"M{x:.1f} {y + 5}L{to_x:.1f} {to_y - FONT_SIZE}"
+    return f'<path stroke="currentColor" stroke-opacity=".45" d="{path}"/>'
+
+
+def _text_width(text: str) -> float:
+    """Estimates the width of a text in a sans-serif font, in pixels, rather too great
+    than too small.
+    """
+    ems = 0.0
+    for character in text:
+        is_wide = character.isupper() or character in "mw@%" or character > "\u1100"
+        ems += 1.0 if is_wide else 0.6
+    return ems * FONT_SIZE

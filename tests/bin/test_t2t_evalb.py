@@ -238,8 +238,8 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
             "(S (A a))\n(S (A a))\n",
             "(S (A a)\n(S (A a))\n",
             [
-                "predicted.trees, line 1: every bracket must be closed",
-                "has 1 open at its end",
+                "predicted.trees, line 2: every bracket must be closed",
+                "in a tree that begins on line 1",
             ],
         ),
         (

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from t2tlite.bin import t2t_evalb
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output
-from t2tlite.trees.evalb import score_sentence
-from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
+from t2tlite.trees.evalb import KEYWORDS, read_parameters, score_sentence
 from t2tlite.trees.linearise import LINEARISATIONS, TAGS
+from t2tlite.trees.restore import split_tokens
 from t2tlite.trees.tree import (
     TAG,
     Tree,
@@ -20,9 +20,8 @@ from t2tlite.trees.tree import (
     format_tree,
     parse_tree,
     read_trees,
-    split_tokens,
+    tree_svg,
 )
-from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
 LABELS = "TOP S NP NP-SBJ-1 NP=2 ADVP|PRT -NONE- -LRB- , `` . XX - = /S S1".split()

@@ -6,7 +6,7 @@ import pytest
 
 from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarSentence
-from t2tlite.problems.grammar.lexicon import WORDS, words_of
+from t2tlite.problems.grammar.rules import WORDS, words_of
 
 PRESENT, PAST, FUTURE = "present", "past", "future"
 

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from problem_test import run_problem_test
 
 from t2tlite import registry
-from t2tlite.problems.iwslt import Iwslt14Deen
+from t2tlite.problems.translation import Iwslt14Deen
 
 TEST_SETS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
 HEADER = (
@@ -47,7 +46,6 @@ def test_iwslt14_training_text(tmp_path: Path):
         ("about klima .", "about climate ."),
         ("vielen dank , chris .", "thank you so much , chris ."),
     ]
-    assert list(Iwslt14Deen(text="raw").pairs("train", tmp_path))[2] == lines[0]
 
 
 def test_iwslt14_every_23rd_pair_is_of_dev(tmp_path: Path):
@@ -64,14 +62,11 @@ def test_iwslt14_every_23rd_pair_is_of_dev(tmp_path: Path):
 
 def test_iwslt14_test_sets(tmp_path: Path):
     unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
-    raw = list(Iwslt14Deen(text="raw").pairs("test", tmp_path))
-    assert raw == [
-        (f"{name}, it’s de & so.", f"{name}, it’s en & so.") for name in TEST_SETS
-    ]
-    source, target = next(Iwslt14Deen().pairs("test", tmp_path))
-    # Moses separates 's in English alone, and writes & and ' as entities
-    assert target == "ted.dev2010 , it &apos;s en &amp; so ."
-    assert source == "ted.dev2010 , it &apos; s de &amp; so ."
+    pairs = list(Iwslt14Deen().pairs("test", tmp_path))
+    for name, (source, target) in zip(TEST_SETS, pairs, strict=True):
+        # Moses separates 's in English alone, and writes & and ' as entities
+        assert target == f"{name.lower()} , it &apos;s en &amp; so ."
+        assert source == f"{name.lower()} , it &apos; s de &amp; so ."
 
 
 def test_iwslt15(tmp_path: Path):
@@ -82,12 +77,3 @@ def test_iwslt15(tmp_path: Path):
             path = tmp_path / f"{stem}.{text[-2:]}"
             path.write_text(f"{text}\n", encoding="utf-8")
     run_problem_test(registry.get_problem("iwslt15_envi"), tmp_path, pairs, files=6)
-
-
-def test_test_files_of_different_length(tmp_path: Path):
-    folder = unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
-    path = folder / "IWSLT14.TED.tst2011.de-en.en.xml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f'{text}<seg id="2"> more </seg>\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"tst2011\.de-en\.en\.xml.*same archive"):
-        list(Iwslt14Deen().pairs("test", tmp_path))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from t2tlite.files.compression import compressed
-from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
+from t2tlite.problems.translation import WmtEnde, WmtEnfr
 
 # Where the archives unpack to, in the order in which the corpora are read.
 TRAINING = {

@@ -5,8 +5,6 @@ again.
 import pytest
 from fixture_files import tree_files
 
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Output
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import WORDS
 from t2tlite.trees.tree import format_tree, parse_tree, read_trees
@@ -73,17 +71,3 @@ def test_gold_sequences_keep_their_brackets(tree_file):
     score = evalb(trees, [parse.tree for parse in restored])
     assert (score.f1, score.errors, score.skipped) == (100.0, 0, 0)
     assert not any(parse.repairs for parse in restored)
-
-
-def test_the_parse_that_fits_the_words_comes_first():
-    task = ParsingTask(WORDS)
-    sequences = [
-        "(S (NP The )NP . )S",
-        "(S (VP sat )VP . )S",
-        CAT_SEQUENCE,
-        CAT_SEQUENCE.replace("(S", "(NP"),
-    ]
-    hypotheses = [Output(text, -at, -at) for at, text in enumerate(sequences)]
-    for wanted, places in ((4, [2, 3, 0, 1]), (1, [2]), (3, [2, 3, 0])):
-        parses = task.choose(" ".join(CAT_WORDS), hypotheses, wanted)
-        assert [-parse.score for parse in parses] == places

@@ -54,7 +54,7 @@ def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
         # nothing says that NP is not a tag
         ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),
         ("S NN /NP /S", "a", "(S (NN a))", {"unmatched_closing": 1}),
-        ("S NN / (NN) /S", "a b", "(S (NN a) (NN b))", {"malformed_token": 2}),
+        ("S NN / (NN) /S", "a", "(S (NN a))", {"malformed_token": 2}),
         ("", "a b", "(XX a) (XX b)", {"missing_tag": 2}),
         (
             "S NP DT /NP , VP VBD /VP /S",

@@ -4,12 +4,9 @@ which word.
 
 import pytest
 
+from t2tlite.tasks.parsing import penn_words
 from t2tlite.trees.linearise import T2T, TAGS
-from t2tlite.trees.words import (
-    PUNCTUATION_TAGS,
-    fitting_tag,
-    penn_words,
-)
+from t2tlite.trees.restore import PUNCTUATION_TAGS, fitting_tag
 
 # Sentences of the Treebank's first files, as printed and as in their trees; the last
 # three follow its rules.

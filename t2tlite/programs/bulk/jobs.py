@@ -19,9 +19,8 @@ from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.windows import WHOLE, Window, WindowOutput
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.tasks.parsing import parser
+from t2tlite.tasks.parsing import parser, penn_words
 from t2tlite.tasks.task import Output
-from t2tlite.trees.words import penn_words
 
 TEXT, NBEST, JSONL = "text", "nbest", "jsonl"  # formats of output
 DECIMALS = 6  # of log-probabilities and scores after the point

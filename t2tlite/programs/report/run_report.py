@@ -31,8 +31,7 @@ from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Task, open_task, signature_lines
 from t2tlite.training.cost import count_parameters
-from t2tlite.trees.tree import Tree, format_tree, parse_tree
-from t2tlite.trees.tree_drawing import tree_svg
+from t2tlite.trees.tree import Tree, format_tree, parse_tree, tree_svg
 
 T = TypeVar("T")
 Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value

@@ -34,10 +34,9 @@ from t2tlite.programs.export.export import (
 )
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.parsing import parser
+from t2tlite.tasks.parsing import parser, penn_words
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
-from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
 from t2tlite.vocabularies.encoders import TextEncoder
 

@@ -31,8 +31,7 @@ from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
-from t2tlite.trees.tree import Tree
-from t2tlite.trees.tree_drawing import tree_svg
+from t2tlite.trees.tree import Tree, tree_svg
 from t2tlite.vocabularies.normalisation import words
 
 AUTO_LANGUAGE = "auto"

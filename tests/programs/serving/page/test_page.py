@@ -23,8 +23,7 @@ from playwright.sync_api import Page, expect
 from running import tree_of
 
 from t2tlite.programs.serving.models import Catalogue
-from t2tlite.trees.tree import format_tree
-from t2tlite.trees.tree_drawing import tree_svg
+from t2tlite.trees.tree import format_tree, tree_svg
 
 
 def until(page: Page, condition: str) -> None:
