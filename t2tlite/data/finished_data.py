@@ -28,15 +28,14 @@ def options(problem: Problem) -> dict[str, Any]:
     return _as_recorded(fields)
 
 
+def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
+    """The options as a manifest has them: a tuple becomes a list, a path text."""
+    return json.loads(json.dumps(fields, default=str))
+
+
 def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     """Whether `folder` contains the complete data of `problem`, made with the same
-    options from the same raw files.
-
-    Raw files that no longer exist are assumed to be unchanged. Files that have the
-    recorded size and modification time are not read again. Data with a missing or
-    changed file is not complete. The problems of t2tlite are defined by their options
-    and files. A user's problem is defined by its code, which nothing but its pairs
-    shows: they are read and compared by their hash.
+    options from the same text. Data with a missing or changed file is not complete.
 
     Raises ValueError if the folder contains data made from something else, or as
     `read_manifest`.
@@ -44,8 +43,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     if not (folder / MANIFEST).exists():
         return False
     manifest = read_manifest(folder)
-    changes = _changes(problem, manifest, raw_files(problem, tmp_dir))
-    if not changes and _yields_other_pairs(problem, manifest, tmp_dir):
+    files = raw_files(problem, tmp_dir)
+    changes = _changed_options(problem, manifest, {path.name for path in files})
+    if not changes and _has_other_text(problem, manifest, files, tmp_dir):
         changes = [f"{problem.name()} now yields other pairs"]
     if changes:
         raise ValueError(
@@ -68,62 +68,46 @@ def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
         return []
 
 
-def _changes(problem: Problem, manifest: Manifest, paths: list[Path]) -> list[str]:
-    """What has changed since the data was made, in words: options, or raw files."""
-    files = [path for path in paths if path.is_file()]
-    are_there = len(files) == len(paths)
-    now = options(problem) | {"splits": list(problem.splits())}
-    # an option that the manifest lacks is newer than the data, which its default would
-    # make
+def _changed_options(
+    problem: Problem, manifest: Manifest, file_names: set[str]
+) -> list[str]:
+    """The options that have changed since the data was made, in words. Of files the
+    content counts, not their path.
+    """
     fields = registry.option_fields(type(problem))
+    # one that the manifest lacks is newer than the data, which its default would make
     then = _as_recorded({field.name: field.default for field in fields})
     then |= manifest.options | {"splits": list(manifest.splits)}
-    # none without all files
-    names = {path.name for path in files if are_there}
+    now = options(problem) | {"splits": list(problem.splits())}
     changes = []
-    for key, value in sorted(now.items()):
-        before = _texts(then[key])
-        after = _texts(value)
-        # the content of files counts, not their path
-        are_files = not names.isdisjoint(Path(text).name for text in after)
-        if before != after and not are_files:
-            shown = [",".join(texts) or "none" for texts in (before, after)]
-            changes.append(f"{key} was {shown[0]}, now {shown[1]}")
-    if changes or not paths or not are_there:
-        return changes
-    if len(paths) != len(manifest.made_from):
-        return [f"{len(manifest.made_from)} files then, {len(paths)} now"]
-    for path, entry in zip(paths, manifest.made_from, strict=True):
-        if not entry.is_of(path):
-            changes.append(f"{path} is not the {entry.file} it was made from")
+    for name, value in sorted(now.items()):
+        texts = value if isinstance(value, list) else [value]
+        are_files = not file_names.isdisjoint(Path(str(text)).name for text in texts)
+        if value != then[name] and not are_files:
+            changes.append(f"{name} was {then[name]}, now {value}")
     return changes
 
 
-def _yields_other_pairs(
-    problem: Problem, manifest: Manifest, tmp_dir: Path | None
+def _has_other_text(
+    problem: Problem, manifest: Manifest, files: list[Path], tmp_dir: Path | None
 ) -> bool:
-    """Whether a user's problem, or a pipe, yields other pairs than its data was made
-    from. Pairs that cannot be read are assumed to be unchanged, which is reported.
+    """Whether a problem yields other pairs than its data was made from.
+
+    Those of t2tlite yield the same pairs from the same files. A user's problem, a pipe
+    and other files are read, and their pairs compared by their hash. Pairs that cannot
+    be read are assumed to be unchanged, which is reported.
     """
-    are_files = all(path.is_file() for path in raw_files(problem, tmp_dir))
-    if (is_of_t2tlite(problem) and are_files) or not manifest.text_sha256:
-        return False
+    hashes = [file_sha256(path) for path in files if path.is_file()]
+    recorded = [entry.sha256 for entry in manifest.made_from]
+    are_same = hashes == recorded and len(hashes) == len(files)
+    if (are_same and is_of_t2tlite(problem)) or not manifest.text_sha256:
+        return not are_same
     text = ReadText(problem, tmp_dir)
     try:
-        for split in text.pairs:
+        for split in text.splits:
             for _ in text.chunks(split):
                 pass
-    except (OSError, ValueError) as error:
+    except Exception as error:  # of a user's code
         say(f"Its data is kept, since the pairs cannot be read to compare: {error}")
         return False
     return text.sha256() != manifest.text_sha256
-
-
-def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
-    """The options as a manifest has them: a tuple becomes a list, a path text."""
-    return json.loads(json.dumps(fields, default=str))
-
-
-def _texts(value: Any) -> list[str]:
-    """The entries of an option, a list or a single value."""
-    return list(map(str, value if isinstance(value, list) else [value]))

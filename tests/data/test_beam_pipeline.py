@@ -2,7 +2,6 @@
 workers, killed or not.
 """
 
-import importlib.util
 import os
 import re
 import signal
@@ -83,8 +82,8 @@ def test_failed_pipeline_keeps_only_finished_shards(
 
 
 def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
-    message = r"must see --data_dir .* Received: no .*/dev-00000\.arrow\. Use a"
+    monkeypatch.setattr(encode_shards, "_encode_chunk", lambda *work: None)
+    message = r"must see its files .* Received: no .*/dev-00000\.arrow\. Use a"
     with pytest.raises(ChildProcessError, match=message):
         generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
     assert not list(tmp_path.rglob("*.tmp"))
@@ -95,8 +94,7 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     ("flags", "message"),
     [
         (["--beam_runner=Spork"], "Received: Unexpected pipeline runner"),
-        (["--beam_runner=nowhere.Runner"], "must be those of Apache Beam. Received: "),
-        ([DIRECT, "--beam_options=--nonsense=3"], "unknown options nonsense."),
+        (["--beam_runner=nowhere.Runner"], "must be those of Apache Beam (pip install"),
         ([DIRECT, "--beam_options='"], "Received: No closing quotation"),
         (["--beam_options=-x"], "--beam_runner must be given."),
     ],
@@ -115,7 +113,6 @@ def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     flags = ["--problem=grammar_ende", "--beam_runner=DirectRunner"]
     assert t2t_datagen.main([*flags, f"--data_dir={tmp_path}"]) == 1
     stderr = capsys.readouterr().err
-    assert "needs Apache Beam." in stderr
     assert "pip install 't2tlite[beam]'" in stderr
 
 
@@ -153,36 +150,3 @@ def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
     assert shards.items() <= uninterrupted.items()
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     assert contents(tmp_path / "beam") == uninterrupted
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("", (1, None)),
-        ("--dask_npartitions=3", (None, 3)),
-        ("--dask_partition_size=9", (9, None)),
-    ],
-)
-def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
-    """By default Dask gives 128 tasks to a worker, so that fewer would all run on
-    one.
-    """
-    runner = pytest.importorskip("apache_beam.runners.dask.dask_runner")
-    pytest.importorskip("distributed")
-    seen = []
-
-    def refuse(self, pipeline, options):
-        seen.append(options.view_as(runner.DaskOptions))
-        raise RuntimeError("no cluster")
-
-    monkeypatch.setattr(runner.DaskRunner, "run_pipeline", refuse)
-    with pytest.raises(ChildProcessError, match="DaskRunner failed: no cluster Run"):
-        Pipeline("DaskRunner", options).run(list, [1])
-    assert (seen[0].partition_size, seen[0].npartitions) == expected
-
-
-def test_dask_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    message = r"^--beam_runner=DaskRunner needs Dask\. .*pip install 't2tlite\["
-    with pytest.raises(ValueError, match=message):
-        Pipeline("DaskRunner").check()

@@ -132,12 +132,7 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     # the same size, another content
     moved.write_text(moved.read_text().replace("cat", "cow"))
     os.utime(moved, (time.time() + 100, time.time() + 100))
-    message = r"moved/raw\.tsv is not the raw\.tsv it was made from"
-    with pytest.raises(ValueError, match=message):
-        generate(FileTask(train=str(moved)), data)
-    # the same size and an earlier modification time, as `cp -p` gives it, another
-    # content
-    os.utime(moved, (0, 0))
+    message = "file_task now yields other pairs"
     with pytest.raises(ValueError, match=message):
         generate(FileTask(train=str(moved)), data)
     # gone: the data is still good
@@ -152,15 +147,15 @@ def test_raw_file_that_changes_while_data_is_made(tmp_path, monkeypatch):
     generate(FileTask(train=str(raw)), tmp_path / "unchanged", num_processes=1)
     encode_chunk = encode_shards._encode_chunk
 
-    def change(*args):
+    def change(*work):
         raw.write_text("other\tpairs\n")
-        return encode_chunk(*args)
+        return encode_chunk(*work)
 
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "_encode_chunk", change)
         generate(FileTask(train=str(raw)), data, num_processes=1)
     assert contents(data) == contents(tmp_path / "unchanged")
-    with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv it was made"):
+    with pytest.raises(ValueError, match="file_task now yields other pairs"):
         generate(FileTask(train=str(raw)), data)
 
 
@@ -223,7 +218,7 @@ def cut_short(shard):
     ("damage", "error", "message"),
     [
         (remove, FileNotFoundError, r"is missing"),
-        (cut_short, ValueError, r"must have [\d,]+ bytes"),
+        (cut_short, ValueError, r"must have the content whose"),
     ],
 )
 def test_data_that_lost_a_shard_is_made_again(
@@ -232,7 +227,7 @@ def test_data_that_lost_a_shard_is_made_again(
     damage(data_dir / "tiny_task" / "train-00002.arrow")
     message = rf"train-00002\.arrow {message}.*Run t2t-datagen again"
     with pytest.raises(error, match=message):
-        open_dataset(data_dir)
+        open_dataset(data_dir).store("train")
     assert not generate(TinyTask(), data_dir, num_processes=1).already_there
     assert contents(data_dir) == uninterrupted
 

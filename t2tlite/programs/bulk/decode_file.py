@@ -6,13 +6,13 @@ import contextlib
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from t2tlite.config import DecodeHParams
 from t2tlite.console import progress_bar, say
-from t2tlite.data.beam_pipeline import Pipeline
+from t2tlite.data.beam_pipeline import MakeFile, Pipeline
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import (
     atomic_file,
@@ -21,15 +21,17 @@ from t2tlite.files.atomic_file import (
     replaceable,
 )
 from t2tlite.files.compression import STANDARD_INPUT, compressed
-from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
-from t2tlite.programs.bulk.part import Part, encode_lines, encoded, open_part
-from t2tlite.programs.bulk.windows import (
+from t2tlite.programs.bulk.part import (
     Input,
+    Part,
     Window,
     WindowOutput,
     cut,
+    encode_lines,
+    encoded,
+    open_part,
     read_first,
 )
 from t2tlite.programs.runs.load import load
@@ -81,15 +83,14 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     with open_part(target, job.key) as part:
         windows = cut(text, job.window_size(FILE_WINDOW))
         decode_windows(job, windows, part, text.is_pipe)
-        totals = part.publish(job.lines)
-    return job.summary(totals)
+        return job.summary(part.publish(job.lines))
 
 
 def decode_windows(
     job: DecodeJob, windows: Iterable[Window], part: Part, is_quiet: bool = False
 ) -> None:
     """Reads all windows of an input, then decodes those that have no output yet."""
-    with part.missing(windows) as (total, missing):
+    with read_first(part.missing(windows), part.path.parent) as (total, missing):
         for window, output in decoded(job, missing, total, is_quiet):
             part.add(window, output)
 
@@ -171,61 +172,39 @@ def decode_by_workers(
     """Decodes a file as `decode_file` does, but by a pipeline's workers; the seconds of
     the summary are those of all workers together.
 
-    The lines of each window wait in a folder, where a worker writes their output beside
-    them (`part.py`). The workers see the folder `run` and that of `target` under the
-    same paths as this machine. Raises ChildProcessError if an output is missing
-    afterwards.
+    A worker writes the output of a window to a file in the folder OUT.pieces. The
+    workers see the folder `run` and that of `target` under the same paths as this
+    machine. Raises as `Pipeline.make_files`.
     """
-    text, path = text_input(job, source), replaceable(target)
-    if path is None or text.is_pipe:
-        raise ValueError(
-            f"A pipeline reads a file and writes one. Received: {source} and {target}."
-        )
+    text = text_input(job, source)
+    path = replaceable(target)
+    if path is None:
+        raise ValueError(f"A pipeline writes a file. Received: {target}.")
+    checkpoint = Path(job.model.checkpoint).absolute()
+    engine = job.model.engine
+    model = run.absolute(), checkpoint, engine.name, engine.quantization or None
+    start = functools.partial(_start_decoding, model, job.options, job.line_format)
     with open_part(path, job.key) as part:
         windows = cut(text, job.window_size(FILE_WINDOW))
-        pieces = []
         try:
-            with part.missing(windows) as (_, missing):
-                for window in missing:
-                    part.pieces.mkdir(exist_ok=True)
-                    pieces.append(part.pieces.absolute() / f"{job.key(window)}.json")
-                    write_record(pieces[-1], window)
-            if pieces:
-                model = _model(job, run)
-                start = functools.partial(
-                    _start_decoding, model, job.options, job.line_format
-                )
-                pipeline.run(start, pieces)
+            missing = part.missing(windows)
+            tasks = ((part.piece(window), window) for window in missing)
+            pipeline.make_files(start, tasks)
         finally:
             part.take_up_pieces()
-        if part.is_incomplete:
-            raise ChildProcessError(
-                f"The workers of a pipeline must see {part.pieces} under the same path"
-                " as this machine. Received: no output of some lines, although all"
-                " have finished. Write to a file system that all share."
-            )
-        totals = part.publish(job.lines)
-    return job.summary(totals, whose=" of all workers together")
-
-
-def _model(job: DecodeJob, run: Path) -> tuple[Path, Path, str, str | None]:
-    """The arguments of `load` for the model of a job, in any process."""
-    engine = job.model.engine
-    checkpoint = Path(job.model.checkpoint).absolute()
-    return run.absolute(), checkpoint, engine.name, engine.quantization or None
+        return job.summary(part.publish(job.lines))
 
 
 def _start_decoding(
     model: tuple[Path, Path, str, str | None],
     options: DecodeHParams,
     line_format: LineFormat,
-) -> Callable[[Path], None]:
-    """What a worker does: it decodes windows, each given as a file of its lines."""
+) -> MakeFile:
+    """What a worker does, with the model of these arguments of `load`."""
     job = DecodeJob(load(*model), options, line_format)
     return functools.partial(_decode_piece, job)
 
 
-def _decode_piece(job: DecodeJob, piece: Path) -> None:
-    window = read_record(piece, Window, "The same command writes it again.")
-    with atomic_file(piece.with_suffix(".part")) as file:
+def _decode_piece(job: DecodeJob, path: Path, window: Window) -> None:
+    with atomic_file(path) as file:
         file.write(encoded(job.key(window), job.run(window)))

@@ -13,18 +13,13 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import is_training
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
-from t2tlite.files.atomic_file import (
-    check_writable,
-    remove_temporary_files,
-    replaceable,
-)
+from t2tlite.files import atomic_file
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
 from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob
-from t2tlite.programs.bulk.part import open_part
-from t2tlite.programs.bulk.windows import Input, WindowOutput, cut
+from t2tlite.programs.bulk.part import Input, WindowOutput, cut, open_part
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
@@ -61,15 +56,23 @@ def decode_split(
     sources_file = folder.decoded_file(name, "src")
     references_file = folder.decoded_file(name, task.references_ending)
     own_files = [sources_file, references_file, folder.decoded_file(name, "json")]
-    _check_files([outputs_file, *own_files], dataset)
+    inputs = []
+    for entry in dataset.manifest.entries():
+        path = dataset.folder / entry.file
+        inputs.append((f"{path}, which is of the data", path))
+    outputs = []
+    for path in (outputs_file, *own_files):
+        atomic_file.check_writable(path)
+        outputs.append((str(path), path))
+    check_not_overwritten(outputs, inputs)
     origin = Origin(f"the sources of {split}")
     model.check_lengths(sources, origin)
     text = Input(sources, origin)
     # nothing can be beside a device
-    path = replaceable(outputs_file) or folder.decoded_file(name)
+    path = atomic_file.replaceable(outputs_file) or folder.decoded_file(name)
     with open_part(path, job.key) as part:
         for file in own_files:
-            remove_temporary_files(file.parent, file.name)
+            atomic_file.remove_temporary_files(file.parent, file.name)
         decode_windows(job, cut(text, job.window_size(SPLIT_WINDOW)), part)
         n_best: list[list[Output]] = []
         totals: Counter[str] = Counter()
@@ -112,19 +115,6 @@ def decode_split(
         )
         folder.write_decode_record(record)
         part.remove()
-
-
-def _check_files(outputs: Sequence[Path], dataset: Dataset) -> None:
-    """Raises OSError if a file cannot be written, and ValueError if two are the same,
-    or one is a file of the data.
-    """
-    for path in outputs:
-        check_writable(path)
-    inputs = []
-    for entry in dataset.manifest.entries():
-        path = dataset.folder / entry.file
-        inputs.append((f"{path}, which is of the data", path))
-    check_not_overwritten([(str(path), path) for path in outputs], inputs)
 
 
 def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:

@@ -13,7 +13,7 @@ from bulk_cases import SENTENCES
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
-from t2tlite.programs.bulk.windows import Input, Window, cut
+from t2tlite.programs.bulk.part import Input, Window, cut
 
 
 def windows(job, lines):
