@@ -10,7 +10,6 @@ from t2tlite import registry
 from t2tlite.console import say
 from t2tlite.data.checked_pairs import ReadText, is_of_t2tlite
 from t2tlite.data.dataset import check_contents
-from t2tlite.data.learn_vocabulary import given_vocabularies
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
@@ -23,7 +22,8 @@ def options(problem: Problem) -> dict[str, Any]:
     fields = {}
     for field in registry.option_fields(type(problem)):
         fields[field.name] = getattr(problem, field.name)
-    fields["vocab_file"] = list(map(file_sha256, given_vocabularies(problem)))
+    hashes = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
+    fields["vocab_file"] = hashes
     fields["drop"] = sorted(set(problem.drop))
     return _as_recorded(fields)
 
@@ -81,11 +81,19 @@ def _changed_options(
     now = options(problem) | {"splits": list(problem.splits())}
     changes = []
     for name, value in sorted(now.items()):
-        texts = value if isinstance(value, list) else [value]
-        are_files = not file_names.isdisjoint(Path(str(text)).name for text in texts)
-        if value != then[name] and not are_files:
-            changes.append(f"{name} was {then[name]}, now {value}")
+        before = _texts(then[name])
+        after = _texts(value)
+        names = {Path(text).name for text in after}
+        if before != after and file_names.isdisjoint(names):
+            changes.append(f"{name} was {','.join(before)}, now {','.join(after)}")
     return changes
+
+
+def _texts(value: Any) -> list[str]:
+    """The entries of an option, a list or a single value."""
+    if not isinstance(value, list):
+        return [str(value)]
+    return list(map(str, value)) or ["none"]
 
 
 def _has_other_text(

@@ -164,8 +164,8 @@ class DataBuild:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        learn_vocabulary.check_vocabulary_options(problem)
-        names = learn_vocabulary.vocabulary_names(problem)
+        self.given = learn_vocabulary.given_vocabularies(problem)
+        names = learn_vocabulary.vocabulary_names(self.given)
         self.vocabularies = [self.folder / name for name in names]
         self.text = checked_pairs.ReadText(problem, self.tmp_dir)
         self.audit = checked_pairs.PairAudit(problem.drop, problem.targets_are_text())
@@ -180,7 +180,7 @@ class DataBuild:
         paths = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
         paths += own_files.own(self.folder).glob("*.arrow")
         inputs = [(str(path), path) for path in self._raw_files()]
-        for path in learn_vocabulary.given_vocabularies(self.problem):
+        for path in self.given:
             inputs.append((f"--vocab_file={path}", path))
         outputs = [(f"{path}, which holds the data", path) for path in paths]
         check_not_overwritten(outputs, inputs)
@@ -241,10 +241,9 @@ class DataBuild:
                 return manifest
         own_files.remove(unfinished)
         own_files.remove_files(self.folder, SHARD.fullmatch)
-        given = learn_vocabulary.given_vocabularies(problem)
-        for source, path in zip(given, self.vocabularies, strict=False):
+        for source, path in zip(self.given, self.vocabularies, strict=False):
             atomic_file.copy_file(source, path)
-        if not given:
+        if not self.given:
             symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
             corpora = self.audit.counts
             pairs = sum(self.text.splits[corpus].pairs for corpus in corpora)

@@ -134,57 +134,52 @@ def _is_usual(pair: Pair, max_length: int) -> bool:
     ASCII counts: in other scripts words may have no spaces.
     """
     for text in pair:
-        found = text.split()
-        if max_length and len(found) >= max_length:
+        parts = text.split()
+        if max_length and len(parts) >= max_length:
             return False
-        longest = max(found, key=len, default="")
+        longest = max(parts, key=len, default="")
         if len(longest.encode("ascii", "ignore")) > MAX_WORD_CHARACTERS:
             return False
     return True
 
 
-def check_vocabulary_options(problem: Problem) -> None:
-    """Raises ValueError or FileNotFoundError for wrong options, or a damaged
-    vocabulary.
+def given_vocabularies(problem: Problem) -> list[Path]:
+    """The files that `vocab_file` names. Raises ValueError or FileNotFoundError for
+    wrong options of the vocabulary, or a damaged one.
     """
-    given = ",".join(map(str, problem.vocab_file))
-    if len(problem.vocab_file) > 2:
+    paths = [Path(name).expanduser() for name in problem.vocab_file]
+    given = ",".join(map(str, paths))
+    if len(paths) > 2:
         raise ValueError(
             "vocab_file must be one vocabulary for source and target, or one for each. "
             f"Received: {given}."
         )
-    if problem.normalization == NFKC and given:
+    if problem.normalization == NFKC and paths:
         raise ValueError(
             f"normalization={NFKC} is for vocabularies that are learned. Received:"
             f" vocab_file={given}, which has a rule of its own."
         )
-    encoders = list(map(open_encoder, given_vocabularies(problem)))
-    normal = set()
+    encoders = list(map(open_encoder, paths))
+    normal: set[str] = set()
     for symbol in problem.user_symbols:
         is_piece = words(symbol) == [symbol]
         for encoder in encoders:
             is_piece = is_piece and len(encoder.encode(symbol)) == 1
+        before = len(normal)
         normal.add(normalise(symbol, problem.normalization))
-        if not is_piece:
+        if not is_piece or len(normal) == before:
             raise ValueError(
-                "user_symbols must be strings without white space, and pieces of"
-                f" vocab_file if that is given. Received: {symbol!r}."
+                "user_symbols must be different strings without white space, and pieces"
+                f" of vocab_file if that is given. Received: {symbol!r}."
             )
-    if len(normal) < len(problem.user_symbols):
-        raise ValueError(
-            f"user_symbols must differ. Received: {','.join(problem.user_symbols)}."
-        )
+    return paths
 
 
-def given_vocabularies(problem: Problem) -> list[Path]:
-    """The files that `vocab_file` names."""
-    return [Path(name).expanduser() for name in problem.vocab_file]
-
-
-def vocabulary_names(problem: Problem) -> list[str]:
-    """The names of the vocabulary files in a problem's data: one, or the source's and
-    the target's.
+def vocabulary_names(given: Sequence[Path]) -> list[str]:
+    """The names of the vocabulary files in the data: one, or the source's and the
+    target's.
     """
-    endings = [Path(name).suffix for name in problem.vocab_file] or [".model"]
-    stems = ["vocab"] if len(endings) == 1 else ["vocab.source", "vocab.target"]
-    return [stem + ending for stem, ending in zip(stems, endings, strict=True)]
+    if len(given) == 2:
+        source, target = given
+        return [f"vocab.source{source.suffix}", f"vocab.target{target.suffix}"]
+    return [f"vocab{path.suffix}" for path in given] or ["vocab.model"]

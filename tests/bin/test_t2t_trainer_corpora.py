@@ -92,7 +92,7 @@ def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
         ),
         # the same files in the same order
         ("real", "back,dev", "splits was train,train2,dev, now train,dev,dev2"),
-        ("back,real", "dev", "back.en is not the real.en it was made from"),
+        ("back,real", "dev", "parallel_text now yields other pairs"),
     ],
 )
 def test_data_of_other_corpora_is_noticed(
@@ -130,11 +130,11 @@ def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkey
     ("text", "flags", "message"),
     [
         ("", [], r"not be empty\. Received: back\.en with 0, back\.de with 0\."),
-        ("\n \n", [], r"text on both sides in train2\. Received: 2, "),
+        ("\n \n", [], r"text on both sides in train2\. Received: 2 pairs, "),
         (
             "a " * 40 + "\n",
             ["--max_length=30"],
-            r"in train2\. Received: 1, max_length=30,",
+            r"in train2\. Received: 1 pairs, of which none",
         ),
     ],
     ids=["empty", "blank", "dropped"],

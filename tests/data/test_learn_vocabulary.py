@@ -218,12 +218,12 @@ def test_symbols_of_the_user_are_pieces(tmp_path, with_symbols):
         (
             ("<2 de>",),
             {},
-            r"must be strings without white space, .*Received: '<2 de>'",
+            r"different strings without white space, .*Received: '<2 de>'",
         ),
         (
             ("<a>", "<a>"),
             {},
-            r"user_symbols must differ\. Received: <a>,<a>",
+            r"user_symbols must be different .*Received: '<a>'",
         ),
     ],
 )
