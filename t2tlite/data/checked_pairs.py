@@ -43,11 +43,7 @@ HEADER_WORDS = {
 }
 
 # the values of --drop, in the order in which dropped pairs are counted
-REASONS = {
-    "duplicates": "that repeat an earlier one",
-    "test_overlap": "with a source or target of dev or test",
-    "copies": "with a target equal to the source",
-}
+REASONS = ("duplicates", "test_overlap", "copies")
 NO_HASH = 2**63 - 1  # of a pair with a blank side
 
 
@@ -187,7 +183,7 @@ class PairAudit:
         """`drop` are the REASONS for which pairs are left out; ValueError for others.
         Targets that are no text, such as trees, are not looked for in dev and test.
         """
-        if not REASONS.keys() >= set(drop):
+        if not set(drop) <= set(REASONS):
             raise ValueError(
                 f"drop must name some of {', '.join(REASONS)}. Received:"
                 f" {', '.join(drop)}."
@@ -247,11 +243,3 @@ class PairAudit:
         repeats[first[is_new]] = False
         self._seen[split] = np.insert(seen, at[is_new], unique[is_new])
         return repeats
-
-    def report(self, split: str, pairs: int) -> None:
-        """Says what was found in so many pairs of a split, and what to do."""
-        for reason, count in (+self.counts[split]).items():
-            action = f"--drop={reason} leaves them out"
-            if reason in self._drop:
-                action = f"left out, by --drop={reason}"
-            say(f"{split}: pairs {REASONS[reason]}: {count:,} of {pairs:,}; {action}.")

@@ -76,8 +76,10 @@ def open_dataset(
     """
     data_dir = Path(data_dir)
     check_name(data_dir)
-    paths = [path.parent for path in sorted(data_dir.glob(f"*/{manifests.MANIFEST}"))]
-    finished = [path.name for path in paths if manifests.holds_data(path)]
+    finished = []
+    for path in sorted(data_dir.glob(f"*/{manifests.MANIFEST}")):
+        if manifests.holds_data(path.parent):
+            finished.append(path.parent.name)
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(

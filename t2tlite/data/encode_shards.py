@@ -90,8 +90,9 @@ def encode_in(pipeline: Pipeline, shards: Shards, vocabularies: list[Path]) -> N
     """Writes the shards that do not exist on the workers of a pipeline. This needs as
     much disk as the text. Raises as `Pipeline.make_files`.
     """
-    absolute = [path.absolute() for path in vocabularies]
-    missing = ((path, chunk) for path, chunk in shards if not path.exists())
+    # workers have other current folders
+    absolute = list(map(Path.absolute, vocabularies))
+    missing = (shard for shard in shards if not shard[0].exists())
     pipeline.make_files(functools.partial(_start_encoding, absolute), missing)
 
 
@@ -105,11 +106,12 @@ def _encode_chunk(
     """Writes a shard, unless it exists."""
     if path.exists():
         return
+    source_encoder, target_encoder = encoders[0], encoders[-1]
     dropped = dict.fromkeys(DROPPED, 0) | chunk.dropped
     source_texts = [source for source, _ in chunk.pairs]
     target_texts = [target for _, target in chunk.pairs]
-    sources = encoders[0].encode_batch(source_texts, num_threads)
-    targets = encoders[-1].encode_batch(target_texts, num_threads)
+    sources = source_encoder.encode_batch(source_texts, num_threads)
+    targets = target_encoder.encode_batch(target_texts, num_threads)
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     if chunk.limits is not None:
         texts = None
@@ -122,14 +124,17 @@ def _encode_chunk(
                 targets.append(target)
             else:
                 dropped[reason] += 1
-    unknown = []
-    for encoder, side in ((encoders[0], sources), (encoders[-1], targets)):
-        unknown.append(sum(map(methodcaller("count", encoder.unknown), side)))
+    unknown = [_unknown(source_encoder, sources), _unknown(target_encoder, targets)]
     notes = {"dropped": json.dumps(dropped)}
     if any(unknown):
         notes["unknown"] = json.dumps(unknown)
-    vocab_size = max(encoder.vocab_size for encoder in encoders)
+    vocab_size = max(source_encoder.vocab_size, target_encoder.vocab_size)
     write_shard(path, sources, targets, vocab_size, texts, notes)
+
+
+def _unknown(encoder: TextEncoder, rows: list[list[int]]) -> int:
+    """How many tokens stand for text that the vocabulary lacks."""
+    return sum(map(methodcaller("count", encoder.unknown), rows))
 
 
 def split_entry(paths: list[Path]) -> SplitEntry:

@@ -3,6 +3,7 @@ twice nor overwritten.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
         return False
     manifest = read_manifest(folder)
     files = raw_files(problem, tmp_dir)
-    changes = _changed_options(problem, manifest, {path.name for path in files})
+    changes = _changed_options(problem, manifest, files)
     if not changes and _has_other_text(problem, manifest, files, tmp_dir):
         changes = [f"{problem.name()} now yields other pairs"]
     if changes:
@@ -69,7 +70,7 @@ def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
 
 
 def _changed_options(
-    problem: Problem, manifest: Manifest, file_names: set[str]
+    problem: Problem, manifest: Manifest, files: list[Path]
 ) -> list[str]:
     """The options that have changed since the data was made, in words. Of files the
     content counts, not their path.
@@ -79,12 +80,12 @@ def _changed_options(
     then = _as_recorded({field.name: field.default for field in fields})
     then |= manifest.options | {"splits": list(manifest.splits)}
     now = options(problem) | {"splits": list(problem.splits())}
+    names = set(map(os.path.basename, files))
     changes = []
     for name, value in sorted(now.items()):
         before = _texts(then[name])
         after = _texts(value)
-        names = {Path(text).name for text in after}
-        if before != after and file_names.isdisjoint(names):
+        if before != after and names.isdisjoint(map(os.path.basename, after)):
             changes.append(f"{name} was {','.join(before)}, now {','.join(after)}")
     return changes
 
@@ -105,9 +106,9 @@ def _has_other_text(
     and other files are read, and their pairs compared by their hash. Pairs that cannot
     be read are assumed to be unchanged, which is reported.
     """
-    hashes = [file_sha256(path) for path in files if path.is_file()]
     recorded = [entry.sha256 for entry in manifest.made_from]
-    are_same = hashes == recorded and len(hashes) == len(files)
+    are_files = all(map(Path.is_file, files))  # and not pipes
+    are_same = are_files and list(map(file_sha256, files)) == recorded
     if (are_same and is_of_t2tlite(problem)) or not manifest.text_sha256:
         return not are_same
     text = ReadText(problem, tmp_dir)

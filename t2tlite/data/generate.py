@@ -61,9 +61,7 @@ class Generated:
         done = f"made in {self.seconds:,.1f} s"
         if self.already_there:
             done = "already complete, nothing to do"
-        sizes = []
-        for entry in manifest.vocabulary_entries():
-            sizes.append(f"{entry.size:,}")
+        sizes = [f"{entry.size:,}" for entry in manifest.vocabulary_entries()]
         kind = manifest.options.get("vocab_type", PIECES)
         if kind == PIECES:
             kind = "pieces"
@@ -77,7 +75,9 @@ class Generated:
 
 
 def _split_lines(name: str, split: SplitEntry) -> list[str]:
-    """What a split contains, what would spoil a result, and what was dropped of it."""
+    """What a split contains, which of its pairs would spoil a result, and how many were
+    dropped.
+    """
     lines = [
         f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
         f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
@@ -90,13 +90,19 @@ def _split_lines(name: str, split: SplitEntry) -> list[str]:
             f"              unknown: {source:.1%} of source and {target:.1%} of target"
             " tokens, which the vocabulary lacks; learn it from text of both sides"
         )
-    for what, counts in (("found", split.findings), ("dropped", split.dropped)):
-        parts = []
-        for reason, count in counts.items():
-            if count:
-                parts.append(f"{count:,} {reason.replace('_', ' ')}")
-        if parts:
-            lines.append(f"              {what}: {', '.join(parts)}")
+    remaining = []
+    dropped = []
+    for reason, count in (split.findings | split.dropped).items():
+        part = f"{count:,} {reason.replace('_', ' ')}"
+        if split.dropped.get(reason):
+            dropped.append(part)
+        elif count:
+            remaining.append(part)
+    if remaining:
+        parts = ", ".join(remaining)
+        lines.append(f"              found: {parts}; --drop leaves them out")
+    if dropped:
+        lines.append(f"              dropped: {', '.join(dropped)}")
     return lines
 
 
@@ -222,8 +228,6 @@ class DataBuild:
                 pickle.dump((paths[-1], chunk), spool)
             self._check_pairs(split, kept)
             self.text.splits[split].report(f"{problem.name()}, {split}")
-        for corpus in self.audit.counts:
-            self.audit.report(corpus, self.text.splits[corpus].pairs)
         return sample
 
     def make_vocabulary(self, sample: learn_vocabulary.TextSample) -> Manifest:

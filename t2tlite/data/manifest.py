@@ -9,6 +9,7 @@ nowhere else.
 
 import dataclasses
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,8 +206,8 @@ class RunManifest(Manifest):
         """Identifies the vocabularies by their content: one hash, or
         `SOURCE+TARGET`.
         """
-        hashes = dict.fromkeys(entry.sha256 for entry in self.vocabularies)
-        return "+".join(hashes)
+        source, target = self.vocabularies
+        return "+".join(dict.fromkeys([source.sha256, target.sha256]))
 
     @property
     def data(self) -> tuple[str, str]:
@@ -242,11 +243,12 @@ class RunManifest(Manifest):
 
         The name in brackets is the source file's, if the data was made from files.
         """
-        names = {split: split for split in dev_splits(self.splits)}
+        splits = dev_splits(self.splits)
+        names = dict(zip(splits, splits, strict=True))
         files: list[str] = []
         for option in ("dev_source", "dev_tsv", "dev_tmx"):
             files += self.options.get(option) or []
-        short = [Path(file).name for file in files]
+        short = list(map(os.path.basename, files))
         if len(set(short)) == len(short):  # unlike news/dev.en and talks/dev.en
             files = short
         if len(files) == len(names):

@@ -77,7 +77,7 @@ class TokenStore:
         `reverse`.
         """
         self._paths = paths
-        self._shards = [_open_shard(path) for path in paths]
+        self._shards = list(map(_open_shard, paths))
         first_rows = [0]
         self._source_side, self._target_side = COLUMNS[::-1] if reverse else COLUMNS
         self._sources: list[Ids] = []

@@ -100,7 +100,7 @@ def test_data_of_other_corpora_is_noticed(
 ):
     before = contents(data[0])
     flags = datagen_flags(train_files, dev_files)
-    stderr = refusal(capsys, t2t_datagen, *flags, "--data_dir=data")
+    stderr = said(capsys, t2t_datagen, *flags, "--data_dir=data", status=1).err
     assert f"already holds complete data made from something else: {message}" in stderr
     assert contents(data[0]) == before
 

@@ -2,12 +2,8 @@
 workers, killed or not.
 """
 
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
 from tiny_task import TinyTask, contents
@@ -114,39 +110,3 @@ def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     assert t2t_datagen.main([*flags, f"--data_dir={tmp_path}"]) == 1
     stderr = capsys.readouterr().err
     assert "pip install 't2tlite[beam]'" in stderr
-
-
-SCRIPT = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from tiny_task import TinyTask
-from t2tlite.data import encode_shards
-from t2tlite.data.generate import generate
-from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.files.atomic_file import temporary_path
-encode_shards.CHUNK_PAIRS = 50
-write = encode_shards.write_shard
-def slow(*args, **more):
-    time.sleep(0.5)
-    return write(*args, **more)
-encode_shards.write_shard = slow
-generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
-    tests = os.path.dirname(os.path.dirname(__file__))
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")],
-        stderr=subprocess.DEVNULL,
-    ) as run:
-        while run.poll() is None and not list((tmp_path / "beam").rglob("*.arrow")):
-            time.sleep(0.05)
-        run.send_signal(signal.SIGKILL)
-    left = contents(tmp_path / "beam")
-    shards = {name: left[name] for name in left if name.endswith(".arrow")}
-    assert 0 < len(shards) < 7
-    assert shards.items() <= uninterrupted.items()
-    generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
-    assert contents(tmp_path / "beam") == uninterrupted

@@ -196,11 +196,6 @@ def test_train_and_dev_are_required_once(tmp_path, monkeypatch, splits):
         generate(TinyTask(), tmp_path)
 
 
-def test_no_processes(tmp_path):
-    with pytest.raises(ValueError, match="num_processes must be at least 1"):
-        generate(TinyTask(), tmp_path, num_processes=0)
-
-
 def test_chunks_end_by_pairs_or_characters(monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 2)
     monkeypatch.setattr(encode_shards, "CHUNK_CHARACTERS", 40)

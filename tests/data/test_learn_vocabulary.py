@@ -81,14 +81,6 @@ def test_text_of_long_words_alone_is_learned(tmp_path):
     _learned(list(zip(genes, genes, strict=True)), tmp_path / "v.model")
 
 
-def test_chinese_without_spaces_is_learned(tmp_path):
-    draw = random.Random(8)
-    text = ["".join(draw.choices(MANY[:20], k=500)) for _ in range(50)]
-    pairs = [*zip(text[:20], text[:20], strict=True), *sentences(100, 9)]
-    with_text = _learned(pairs, tmp_path / "v.model")
-    assert with_text != _learned(pairs[20:], tmp_path / "v.model")
-
-
 def test_pairs_with_too_many_words_are_not_learned(tmp_path):
     path = tmp_path / "v.model"
     pairs = sentences(300, 6)
@@ -250,9 +242,3 @@ def test_sample_is_bounded_uniform_and_repeatable():
     # from everywhere: the standard error is under 2,900
     assert 20_000 < np.mean(kept) < 30_000
     assert sample(80) == list(range(80))
-
-
-def test_long_texts_do_not_fill_the_sample():
-    kept = TextSample()
-    kept.add([("x" * 100_000, "y")])
-    assert kept.pairs == [("x" * 10_000, "y")]

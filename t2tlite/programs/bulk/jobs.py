@@ -44,9 +44,6 @@ class LineFormat:
     raw_text: bool = False  # of a parser: punctuation is separated from words first
 
 
-PLAIN = LineFormat()
-
-
 @dataclasses.dataclass(frozen=True)
 class DecodeJob:
     """Decodes sentences, or lines "source TAB prefix", of files, pipes and splits.
@@ -56,7 +53,7 @@ class DecodeJob:
 
     model: Translator
     options: DecodeHParams
-    line_format: LineFormat = PLAIN
+    line_format: LineFormat = LineFormat()
 
     def __post_init__(self) -> None:
         if self.line_format.raw_text:
@@ -138,25 +135,28 @@ class DecodeJob:
         """Yields what is written for sources, which are numbered from `first_number`,
         and their outputs.
         """
-        default = NBEST if self.options.return_beams > 1 else TEXT
-        output_format = self.line_format.output_format or default
         rows = zip(decoded.sources, decoded.n_best, strict=True)
         for number, (source, outputs) in enumerate(rows, first_number):
-            if output_format == TEXT:
-                yield outputs[0].text
-            elif output_format == JSONL:
-                hypotheses = []
-                for output in outputs:
-                    tokens = self.model.target_encoder.pieces(output.ids)
-                    hypotheses.append(output.as_json(DECIMALS) | {"tokens": tokens})
-                yield _json_line({"source": source, "hypotheses": hypotheses})
-            else:
-                for output in outputs:  # as Moses writes n-best lists
-                    yield (
-                        f"{number} ||| {output.text} ||| log_prob="
-                        f" {output.log_prob:.{DECIMALS}f} |||"
-                        f" {output.score:.{DECIMALS}f}"
-                    )
+            yield from self._written(number, source, outputs)
+
+    def _written(
+        self, number: int, source: str, outputs: list[Output]
+    ) -> Iterator[str]:
+        default = NBEST if self.options.return_beams > 1 else TEXT
+        output_format = self.line_format.output_format or default
+        if output_format == TEXT:
+            yield outputs[0].text
+        elif output_format == NBEST:  # as Moses writes it
+            for output in outputs:
+                log_prob = f"log_prob= {_decimals(output.log_prob)}"
+                score = _decimals(output.score)
+                yield f"{number} ||| {output.text} ||| {log_prob} ||| {score}"
+        else:
+            hypotheses = []
+            for output in outputs:
+                tokens = self.model.target_encoder.pieces(output.ids)
+                hypotheses.append(output.as_json(DECIMALS) | {"tokens": tokens})
+            yield _json_line({"source": source, "hypotheses": hypotheses})
 
     def summary(self, counts: Mapping[str, int]) -> str:
         """Sentences and tokens per second, and what the task had to do to make the
@@ -194,24 +194,28 @@ class ScoreJob(DecodeJob):
             outputs.append([output] if line else [])
         return sources, outputs
 
-    def lines(self, decoded: WindowOutput, first_number: int = 0) -> Iterator[str]:
-        """Yields the log_prob and score of each pair; under tensor2tensor's rules the
-        score alone.
+    def _written(
+        self, number: int, source: str, outputs: list[Output]
+    ) -> Iterator[str]:
+        """The log_prob and score of a pair; under tensor2tensor's rules the score
+        alone.
         """
-        names = ["log_prob", "score"]
+        output = outputs[0] if outputs else UNSCORED
+        values = {"log_prob": output.log_prob, "score": output.score}
         if rules_of(self.options).scores_per_token:
-            names = ["negative_log_prob_per_token"]
-        for source, outputs in zip(decoded.sources, decoded.n_best, strict=True):
-            output = outputs[0] if outputs else UNSCORED
-            values = [output.log_prob, output.score][-len(names) :]
-            if self.line_format.output_format == JSONL:
-                record: dict[str, object] = {"source": source, "target": output.text}
-                for name, value in zip(names, values, strict=True):
-                    # JSON has no NaN
-                    record[name] = None if math.isnan(value) else round(value, DECIMALS)
-                yield _json_line(record)
-            else:
-                yield "\t".join(f"{value:.{DECIMALS}f}" for value in values)
+            values = {"negative_log_prob_per_token": output.score}
+        if self.line_format.output_format != JSONL:
+            yield "\t".join(map(_decimals, values.values()))
+            return
+        record: dict[str, object] = {"source": source, "target": output.text}
+        for name, value in values.items():
+            # JSON has no NaN
+            record[name] = None if math.isnan(value) else round(value, DECIMALS)
+        yield _json_line(record)
+
+
+def _decimals(value: float) -> str:
+    return f"{value:.{DECIMALS}f}"
 
 
 def _columns(window: Window, form: str) -> tuple[list[str], list[str]]:

@@ -28,8 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from t2tlite.console import say
 from t2tlite.decoding.source_text import NO_FILE, Origin
-from t2tlite.files import atomic_file, compression, lock
-from t2tlite.files.own_files import own, remove_if_empty
+from t2tlite.files import atomic_file, compression, lock, own_files
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.tasks.task import Output
 
@@ -37,15 +36,6 @@ PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
 KEY_DIGITS = 32  # hexadecimal
 KEPT_FIELDS = 6  # of an Output; the others are a parser's tree and its repairs
 WHOLE = sys.maxsize  # the size of a window that has all lines of an input
-
-
-@dataclasses.dataclass(frozen=True)
-class Input:
-    """Lines, one sentence each, which are read once."""
-
-    lines: Iterable[str]
-    origin: Origin  # of the first line
-    is_pipe: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,20 +61,21 @@ KeyOf = Callable[[Window], str]
 LinesOf = Callable[[WindowOutput, int], Iterable[str]]
 
 
-def cut(text: Input, size: int, prompt: bool = False) -> Iterator[Window]:
+def cut(
+    lines: Iterable[str], origin: Origin, size: int, prompt: bool = False
+) -> Iterator[Window]:
     """Yields windows of `size` lines to a quarter more, which end at the first line
-    whose CRC-32 is a multiple of an eighth of `size`. With `prompt`, those of a pipe
-    end with the lines that have arrived. Lines are read when their window is cut.
+    whose CRC-32 is a multiple of an eighth of `size`, or, with `prompt`, with the lines
+    that have arrived. Lines are read when their window is cut.
 
     So where a line was inserted or deleted, the window ends at the same line as before,
     nearly always, and later windows are the same.
     """
     slack = size // 4
     modulus = max(1, slack // 2)
-    ahead = ReadAhead(iter(text.lines)) if prompt and text.is_pipe else None
-    origin = text.origin
+    ahead = ReadAhead(iter(lines)) if prompt else None
     window: list[str] = []
-    for line in ahead or text.lines:
+    for line in ahead or lines:
         window.append(line)
         is_full = len(window) >= size + slack
         if len(window) >= size:
@@ -133,7 +124,7 @@ class Part:
 
     def __init__(self, target: Path, file: BinaryIO, key_of: KeyOf) -> None:
         self.path = part_file(target)
-        self.pieces = own(Path(f"{target}.pieces"))
+        self.pieces = own_files.own(Path(f"{target}.pieces"))
         self._target = target
         self._file = file
         self._key_of = key_of
@@ -199,7 +190,7 @@ class Part:
             self._append(piece.read_bytes())
             piece.unlink()
         atomic_file.remove_temporary_files(self.pieces)
-        remove_if_empty(self.pieces)
+        own_files.remove_if_empty(self.pieces)
 
     def _append(self, line: bytes) -> None:
         start = self._file.seek(0, os.SEEK_END)
@@ -247,7 +238,7 @@ def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
 
 def part_file(target: Path) -> Path:
     """OUT.part."""
-    return own(Path(f"{target}.part"))
+    return own_files.own(Path(f"{target}.part"))
 
 
 def encoded(key: str, output: WindowOutput) -> bytes:

@@ -20,10 +20,8 @@ from pathlib import Path
 
 import pytest
 from bulk_cases import SENTENCES
-from tiny_task import contents
 
-from t2tlite.bin import t2t_datagen, t2t_decoder
-from t2tlite.data import encode_shards
+from t2tlite.bin import t2t_decoder
 from t2tlite.programs.bulk import decode_file
 
 pytest.importorskip("distributed")
@@ -106,23 +104,6 @@ def killed_worker(cluster: Cluster, is_started: Callable[[], bool]) -> Iterator[
     yield
     thread.join()
     assert cluster.workers[0].wait(WAIT_SECONDS) < 0
-
-
-def test_data_equals_that_of_one_process(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
-    make = ["--problem=grammar_ende", "--train_size=4000", "--vocab_size=600"]
-    assert (
-        t2t_datagen.main([*make, f"--data_dir={tmp_path}/local", "--num_processes=1"])
-        == 0
-    )
-    with killed_worker(cluster, lambda: any((tmp_path / "dask_data").rglob("*.arrow"))):
-        assert (
-            t2t_datagen.main(
-                [*make, f"--data_dir={tmp_path}/dask_data", *cluster.flags]
-            )
-            == 0
-        )
-    assert contents(tmp_path / "dask_data") == contents(tmp_path / "local")
 
 
 def test_translations_equal_those_of_one_process(

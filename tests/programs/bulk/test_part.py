@@ -12,7 +12,6 @@ from t2tlite.files.lock import locked
 from t2tlite.files.text_files import read_lines
 from t2tlite.programs.bulk.part import (
     PART_HEADER,
-    Input,
     Window,
     WindowOutput,
     cut,
@@ -36,7 +35,7 @@ class Upper:
         self.stop_at = ""  # a first line, or END
 
     def __call__(self, lines):
-        windows = cut(Input(lines, Origin("in.txt")), self.size)
+        windows = cut(lines, Origin("in.txt"), self.size)
         with open_part(self.target, self.key) as part:
             for window in list(part.missing(windows)):
                 if window.lines[0] == self.stop_at:

@@ -134,29 +134,11 @@ def test_batches_of_sentences_make_a_split_one_window(split, calls):
     assert contents(split.folder) == expected
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "more"),
-    [("file", "", CTRANSLATE2), ("split", "beam_size=1", {})],
-    indirect=["case"],
-)
-def test_windows_of_other_options_are_not_used(
-    case, tmp_path, capsys, calls, changes, more
-):
-    case.target = tmp_path / "new" / "out.txt"
-    case.interrupted(2)
-    case(changes, **more)
-    assert "Resuming" not in capsys.readouterr().err
-    assert calls.windows[2:] == case.windows
-    case(changes, target=tmp_path / "other.txt", **more)
-    assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
-    assert not list(tmp_path.rglob("*.part"))
-
-
 def test_score_is_printed_before_it_is_recorded(split, capsys, monkeypatch):
     def fail(*arguments):
         raise OSError("No space left on device.")
 
-    monkeypatch.setattr(decode_split, "write_lines", fail)
+    monkeypatch.setattr(decode_split.text_files, "write_lines", fail)
     with pytest.raises(OSError, match="No space left"):
         split()
     assert "BLEU " in capsys.readouterr().out
