@@ -6,7 +6,6 @@ repeat an earlier pair of the corpus, or whose target is the source.
 """
 
 import hashlib
-import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -44,7 +43,7 @@ HEADER_WORDS = {
 
 # the values of --drop, in the order in which dropped pairs are counted
 REASONS = ("duplicates", "test_overlap", "copies")
-NO_HASH = 2**63 - 1  # of a pair with a blank side
+NO_HASH = 2**63 - 1  # above all others
 
 
 class ReadSplit:
@@ -193,7 +192,8 @@ class PairAudit:
         self._targets_are_text = targets_are_text
         self._sources: set[int] = set()  # of dev and test
         self._targets: set[int] = set()
-        self._seen: dict[str, np.ndarray] = {}  # hashes of pairs, ascending
+        # hashes of the pairs of each corpus, ascending
+        self._seen: dict[str, np.ndarray] = {}
 
     def add_evaluated(self, pairs: Iterable[Pair]) -> None:
         """Remembers pairs of dev or test."""
@@ -203,43 +203,46 @@ class PairAudit:
                 self._targets.add(hash(normalise(target)))
 
     def audit(
-        self, split: str, pairs: Sequence[Pair]
+        self, split: str, pairs: Iterable[Pair]
     ) -> tuple[list[Pair], dict[str, int]]:
         """Counts the findings in the next pairs of a training corpus. Returns the pairs
         to train on, and the numbers of the others by the reason: "empty" have a blank
         side, and are no findings.
         """
-        is_kept: np.ndarray = np.ones(len(pairs), bool)
-        hashes: np.ndarray = np.full(len(pairs), NO_HASH)
-        overlap: np.ndarray = np.zeros(len(pairs), bool)
-        copies: np.ndarray = np.zeros(len(pairs), bool)
-        for row, pair in enumerate(pairs):
+        dropped = dict.fromkeys(("empty", *self._drop), 0)
+        filled = []
+        texts = []
+        for pair in pairs:
             if is_blank(pair[0]) or is_blank(pair[1]):
-                is_kept[row] = False
-                continue
-            source, target = map(normalise, pair)
-            hashes[row] = hash((source, target))
-            overlap[row] = hash(source) in self._sources
-            overlap[row] |= hash(target) in self._targets
-            copies[row] = source == target
-        dropped = {"empty": int((~is_kept).sum())}
-        findings = self._repeats(split, hashes), overlap, copies
-        for reason, is_found in zip(REASONS, findings, strict=True):
-            self.counts[split][reason] += int(is_found.sum())
-            if reason in self._drop:
-                dropped[reason] = int((is_kept & is_found).sum())
-                is_kept &= ~is_found
-        return list(itertools.compress(pairs, is_kept.tolist())), dropped
+                dropped["empty"] += 1
+            else:
+                filled.append(pair)
+                texts.append(tuple(map(normalise, pair)))
+        repeats = self._repeats(split, list(map(hash, texts)))
+        kept = []
+        for pair, (source, target), is_repeat in zip(
+            filled, texts, repeats, strict=True
+        ):
+            reasons = ["duplicates"] if is_repeat else []
+            if hash(source) in self._sources or hash(target) in self._targets:
+                reasons.append("test_overlap")
+            if source == target:
+                reasons.append("copies")
+            self.counts[split].update(reasons)
+            to_drop = [reason for reason in reasons if reason in self._drop]
+            if to_drop:
+                dropped[to_drop[0]] += 1
+            else:
+                kept.append(pair)
+        return kept, dropped
 
-    def _repeats(self, split: str, hashes: np.ndarray) -> np.ndarray:
-        """Whether each of the next pairs, with hashes int64 [n], repeats an earlier
-        one: bool [n].
-        """
+    def _repeats(self, split: str, hashes: list[int]) -> list[bool]:
+        """Whether each of the next pairs, by its hash, repeats an earlier one."""
         seen = self._seen.get(split, np.array([NO_HASH]))
-        unique, first = np.unique(hashes, return_index=True)
+        unique, first = np.unique(np.array(hashes, np.int64), return_index=True)
         at: np.ndarray = np.asarray(np.searchsorted(seen, unique))
         is_new = seen[at] != unique
-        repeats: np.ndarray = hashes != NO_HASH
-        repeats[first[is_new]] = False
         self._seen[split] = np.insert(seen, at[is_new], unique[is_new])
-        return repeats
+        repeats: np.ndarray = np.ones(len(hashes), bool)
+        repeats[first[is_new]] = False
+        return repeats.tolist()

@@ -124,13 +124,6 @@ def test_summary_has_the_seconds_of_all_windows(
     assert float(shown[1]) >= 4 * 0.2
 
 
-def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
-    monkeypatch.setattr(module, "_start_decoding", lambda *args: lambda *work: None)
-    message = r"must see its files under the same .* Received: no .*out\.txt\.pieces/"
-    with pytest.raises(ChildProcessError, match=message):
-        decoded("out.txt", HERE)
-
-
 @pytest.mark.slow
 def test_command_with_two_worker_processes(tiny_run, source, tmp_path):
     flags = [
