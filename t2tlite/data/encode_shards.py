@@ -9,7 +9,6 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,34 +25,15 @@ CHUNK_PAIRS = 50_000  # the most pairs in a shard
 # a shard ends with the pair that reaches this: long texts must not fill memory
 CHUNK_CHARACTERS = 16_000_000
 
-# why training pairs are left out, beside what `PairAudit` finds
-DROPPED = ("empty", "too_long", "length_ratio")
-
-
-class Limits(NamedTuple):
-    """Which training pairs are left out, see `Problem`."""
-
-    max_length: int
-    max_length_ratio: float
-
-    def reason_to_drop(self, *lengths: int) -> str | None:
-        """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or
-        None if it is kept.
-        """
-        shorter, longer = sorted(lengths)
-        if self.max_length and longer + 1 > self.max_length:
-            return "too_long"
-        if self.max_length_ratio and longer > self.max_length_ratio * shorter:
-            return "length_ratio"
-        return None
-
 
 class Chunk(NamedTuple):
     """The pairs of a shard."""
 
     pairs: list[tuple[str, str]]
     dropped: dict[str, int] = {}  # noqa: RUF012 - reason -> pairs already left out
-    limits: Limits | None = None  # of training pairs; others are never left out
+    is_training: bool = False  # pairs of other splits are never left out
+    max_length: int = 0  # see `Problem`
+    max_length_ratio: float = 0.0
 
 
 Shards = Iterable[tuple[Path, Chunk]]  # files to write, and their pairs
@@ -107,23 +87,25 @@ def _encode_chunk(
     if path.exists():
         return
     source_encoder, target_encoder = encoders[0], encoders[-1]
-    dropped = dict.fromkeys(DROPPED, 0) | chunk.dropped
+    dropped = {"empty": 0, "too_long": 0, "length_ratio": 0} | chunk.dropped
     source_texts = [source for source, _ in chunk.pairs]
     target_texts = [target for _, target in chunk.pairs]
     sources = source_encoder.encode_batch(source_texts, num_threads)
     targets = target_encoder.encode_batch(target_texts, num_threads)
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
-    if chunk.limits is not None:
+    if chunk.is_training:
         texts = None
         rows = zip(sources, targets, strict=True)
         sources, targets = [], []
         for source, target in rows:
-            reason = chunk.limits.reason_to_drop(len(source), len(target))
-            if reason is None:
+            shorter, longer = sorted((len(source), len(target)))  # without EOS
+            if chunk.max_length and longer + 1 > chunk.max_length:
+                dropped["too_long"] += 1
+            elif chunk.max_length_ratio and longer > chunk.max_length_ratio * shorter:
+                dropped["length_ratio"] += 1
+            else:
                 sources.append(source)
                 targets.append(target)
-            else:
-                dropped[reason] += 1
     unknown = [_unknown(source_encoder, sources), _unknown(target_encoder, targets)]
     notes = {"dropped": json.dumps(dropped)}
     if any(unknown):
@@ -134,7 +116,11 @@ def _encode_chunk(
 
 def _unknown(encoder: TextEncoder, rows: list[list[int]]) -> int:
     """How many tokens stand for text that the vocabulary lacks."""
-    return sum(map(methodcaller("count", encoder.unknown), rows))
+    count = 0
+    if encoder.unknown is not None:
+        for ids in rows:
+            count += ids.count(encoder.unknown)
+    return count
 
 
 def split_entry(paths: list[Path]) -> SplitEntry:

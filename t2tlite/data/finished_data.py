@@ -102,14 +102,17 @@ def _has_other_text(
 ) -> bool:
     """Whether a problem yields other pairs than its data was made from.
 
-    Those of t2tlite yield the same pairs from the same files. A user's problem, a pipe
-    and other files are read, and their pairs compared by their hash. Pairs that cannot
-    be read are assumed to be unchanged, which is reported.
+    Those of t2tlite yield the same pairs from the same files, or from files that are no
+    longer there. A user's problem, a pipe and other files are read, and their pairs
+    compared by their hash. Pairs that cannot be read are assumed to be unchanged, which
+    is reported.
     """
     recorded = [entry.sha256 for entry in manifest.made_from]
     are_files = all(map(Path.is_file, files))  # and not pipes
     are_same = are_files and list(map(file_sha256, files)) == recorded
-    if (are_same and is_of_t2tlite(problem)) or not manifest.text_sha256:
+    if is_of_t2tlite(problem) and (are_same or not files):
+        return False
+    if not manifest.text_sha256:
         return not are_same
     text = ReadText(problem, tmp_dir)
     try:

@@ -38,8 +38,7 @@ from t2tlite.data.manifest import (
 )
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import is_training
-from t2tlite.files import atomic_file, lock, own_files, records
-from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.files import atomic_file, lock, own_files, records, same_file
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
@@ -189,7 +188,7 @@ class DataBuild:
         for path in self.given:
             inputs.append((f"--vocab_file={path}", path))
         outputs = [(f"{path}, which holds the data", path) for path in paths]
-        check_not_overwritten(outputs, inputs)
+        same_file.check_not_overwritten(outputs, inputs)
         for path in paths:
             own_files.own(path)
 
@@ -207,7 +206,7 @@ class DataBuild:
         those that would spoil a result; returns a sample of the training text.
         """
         problem = self.problem
-        limits = encode_shards.Limits(problem.max_length, problem.max_length_ratio)
+        limits = problem.max_length, problem.max_length_ratio
         # before they are read, so that the next run finds one that changes meanwhile
         self.made_from = {path: FileEntry.of(path) for path in self._raw_files()}
         sample = learn_vocabulary.TextSample()
@@ -219,7 +218,7 @@ class DataBuild:
                 if is_training(split):
                     pairs, dropped = self.audit.audit(split, pairs)
                     sample.add(pairs)
-                    chunk = encode_shards.Chunk(pairs, dropped, limits)
+                    chunk = encode_shards.Chunk(pairs, dropped, True, *limits)
                 else:
                     self.audit.add_evaluated(pairs)
                     chunk = encode_shards.Chunk(pairs)

@@ -3,7 +3,6 @@ the training text.
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -87,9 +86,12 @@ def learn_vocabulary(
     usual = [pair for pair in pairs if _is_usual(pair, problem.max_length)]
     if 2 * len(usual) >= len(pairs):
         pairs = usual
+    texts: list[str] = []
+    for pair in pairs:
+        texts += pair
     learn = functools.partial(
         train_sentencepiece,
-        list(itertools.chain.from_iterable(pairs)),
+        texts,
         path=path,
         symbols=tuple(symbols),
         normalization=problem.normalization,

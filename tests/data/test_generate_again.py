@@ -74,7 +74,7 @@ def test_unusable_leftovers_are_made_anew(
     damaged.
     """
     with monkeypatch.context() as patch:
-        patch.setattr(encode_shards, "DROPPED", None)  # fails at the first shard
+        patch.setattr(encode_shards, "write_shard", None)  # fails at the first shard
         with pytest.raises(TypeError):
             generate(task, tmp_path, num_processes=1)
     (tmp_path / "tiny_task" / file).write_bytes(content)
