@@ -169,6 +169,10 @@ def _check_pair(pair: Any) -> None:
         check_unicode(text)
 
 
+def _no_findings() -> Counter[str]:
+    return Counter(dict.fromkeys(REASONS, 0))
+
+
 class PairAudit:
     """The findings in the training corpora of a problem: `counts`, by split and reason.
 
@@ -187,7 +191,7 @@ class PairAudit:
                 f"drop must name some of {', '.join(REASONS)}. Received:"
                 f" {', '.join(drop)}."
             )
-        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.counts: dict[str, Counter[str]] = defaultdict(_no_findings)
         self._drop = [reason for reason in REASONS if reason in drop]
         self._targets_are_text = targets_are_text
         self._sources: set[int] = set()  # of dev and test

@@ -25,9 +25,15 @@ from typing import BinaryIO
 import t2tlite
 from t2tlite.checked_fields import checked
 from t2tlite.console import counted, progress_bar
-from t2tlite.data import checked_pairs, encode_shards, finished_data, learn_vocabulary
+from t2tlite.data import checked_pairs, encode_shards, learn_vocabulary
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.dataset import (
+    Dataset,
+    is_complete,
+    open_dataset,
+    options,
+    raw_files,
+)
 from t2tlite.data.language_codes import canonical
 from t2tlite.data.manifest import (
     MANIFEST,
@@ -144,7 +150,7 @@ def generate(
     folder = Path(data_dir) / problem.name()
     atomic_file.check_name(folder)
     build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
-    already_there = finished_data.is_complete(problem, folder, tmp_dir)
+    already_there = is_complete(problem, folder, tmp_dir)
     if not already_there:
         build.check_outputs()
         with (
@@ -309,7 +315,7 @@ class DataBuild:
             problem=problem.name(),
             task=problem.task,
             t2tlite=t2tlite.__version__,
-            options=finished_data.options(problem),
+            options=options(problem),
             languages=Languages(
                 canonical(problem.source_language), canonical(problem.target_language)
             ),
@@ -324,7 +330,7 @@ class DataBuild:
         """The raw files that are there, without pipes. Reading the pairs may download
         others.
         """
-        paths = finished_data.raw_files(self.problem, self.tmp_dir)
+        paths = raw_files(self.problem, self.tmp_dir)
         return [path for path in paths if path.is_file()]
 
 

@@ -64,7 +64,7 @@ class SplitEntry:
     longest_target: Count
     dropped: dict[str, Count]  # reason -> pairs left out
     shards: tuple[ShardEntry, ...]
-    # of a training corpus: what pair_audit.py found -> pairs
+    # of a training corpus: what `PairAudit` finds -> pairs
     findings: dict[str, Count] = dataclasses.field(default_factory=dict)
     # tokens that stand for text which the vocabulary cannot spell
     source_unknown: Count = 0
