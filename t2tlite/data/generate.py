@@ -18,7 +18,6 @@ import pickle
 import re
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -334,7 +333,7 @@ class DataBuild:
         return [path for path in paths if path.is_file()]
 
 
-def _tasks(spool: BinaryIO) -> Iterator[tuple[Path, encode_shards.Chunk]]:
+def _tasks(spool: BinaryIO) -> encode_shards.Shards:
     """What `read_corpus` copied."""
     spool.seek(0)
     with contextlib.suppress(EOFError):
