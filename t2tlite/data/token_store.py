@@ -17,9 +17,6 @@ from t2tlite.types import EOS, PAD
 
 COLUMNS = ("inputs", "targets")
 
-# a side of a shard: where each row begins, int32 [rows + 1], and the ids of all rows,
-# uint16 or int32
-Ids = tuple[np.ndarray, np.ndarray]
 Rows = Sequence[Sequence[int]]  # of token ids
 
 # N rows in the store, R rows read, W width they are padded to
@@ -78,21 +75,15 @@ class TokenStore:
         """
         self._paths = paths
         self._shards = list(map(_open_shard, paths))
-        first_rows = [0]
-        self._source_side, self._target_side = COLUMNS[::-1] if reverse else COLUMNS
-        self._sources: list[Ids] = []
-        self._targets: list[Ids] = []
-        for shard in self._shards:
-            self._sources.append(_ids(shard[self._source_side]))
-            self._targets.append(_ids(shard[self._target_side]))
-            first_rows.append(first_rows[-1] + shard.num_rows)
-        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
+        self._source, self._target = COLUMNS[::-1] if reverse else COLUMNS
+        self._sources = _Side(self._shards, self._source)
+        self._targets = _Side(self._shards, self._target)
         # int32 [N], tokens, EOS included
-        self.source_lengths: np.ndarray = _lengths(*self._sources)
-        self.target_lengths: np.ndarray = _lengths(*self._targets)
+        self.source_lengths = self._sources.lengths
+        self.target_lengths = self._targets.lengths
 
     def __len__(self) -> int:
-        return int(self._first_rows[-1])
+        return len(self.source_lengths)
 
     def sources(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The sources at `indices`, integers [R] in any order, padded to `width` W
@@ -100,38 +91,21 @@ class TokenStore:
 
         Raises ValueError if a source is longer than `width`.
         """
-        return self._rows(self._sources, self.source_lengths, indices, width)
+        return self._sources.rows(indices, width)
 
     def targets(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The targets at `indices`, padded; see `sources`."""
-        return self._rows(self._targets, self.target_lengths, indices, width)
+        return self._targets.rows(indices, width)
 
     def source_text(self) -> list[str]:
         """The text of every source as the problem yielded it. Raises ValueError for
         training shards.
         """
-        return self._text(self._source_side)
+        return self._text(self._source)
 
     def target_text(self) -> list[str]:
         """The text of every target; see `source_text`."""
-        return self._text(self._target_side)
-
-    def _rows(
-        self,
-        shards: Sequence[Ids],
-        all_lengths: np.ndarray,
-        indices: np.ndarray,
-        width: int,
-    ) -> np.ndarray:
-        lengths = all_lengths[indices]  # [R]
-        shards_before = np.searchsorted(self._first_rows, indices, side="right")
-        shard_of = np.asarray(shards_before) - 1  # [R]
-        row_of = indices - self._first_rows[shard_of]  # [R], in the shard
-        rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
-        for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):
-            offsets, ids = shards[shard]
-            rows[i, : lengths[i]] = ids[offsets[row] : offsets[row + 1]]
-        return rows
+        return self._text(self._target)
 
     def _text(self, side: str) -> list[str]:
         lines: list[str] = []
@@ -143,6 +117,37 @@ class TokenStore:
                 )
             lines += shard[f"{side}_text"].to_pylist()
         return lines
+
+
+class _Side:
+    """The ids of one side of a split, from a column of each shard."""
+
+    def __init__(self, shards: Sequence[pa.RecordBatch], name: str) -> None:
+        self._ids = []  # uint16 or int32, of all rows of a shard
+        self._offsets = []  # int32 [rows + 1], where each row begins
+        lengths: list[np.ndarray] = [np.zeros(0, np.int32)]
+        first_rows = [0]
+        for shard in shards:
+            column = shard[name]
+            offsets = column.offsets.to_numpy()
+            self._ids.append(column.values.to_numpy())
+            self._offsets.append(offsets)
+            lengths.append(np.diff(offsets))
+            first_rows.append(first_rows[-1] + len(column))
+        self.lengths: np.ndarray = np.concatenate(lengths)  # int32 [N]
+        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
+
+    def rows(self, indices: np.ndarray, width: int) -> np.ndarray:
+        lengths = self.lengths[indices]  # [R]
+        shards_before = np.searchsorted(self._first_rows, indices, side="right")
+        shard_of = np.asarray(shards_before) - 1  # [R]
+        row_of = indices - self._first_rows[shard_of]  # [R], in the shard
+        rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
+        for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):
+            offsets = self._offsets[shard]
+            ids = self._ids[shard][offsets[row] : offsets[row + 1]]
+            rows[i, : lengths[i]] = ids
+        return rows
 
 
 def _open_shard(path: Path) -> pa.RecordBatch:
@@ -167,15 +172,3 @@ def _id_column(rows: Rows, vocab_size: int) -> pa.ListArray:
         flat.append(EOS)
         offsets.append(len(flat))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), np.array(flat))
-
-
-def _ids(column: pa.ListArray) -> Ids:
-    return column.offsets.to_numpy(), column.values.to_numpy()
-
-
-def _lengths(*shards: Ids) -> np.ndarray:
-    """The numbers of ids of all rows, int32 [N]."""
-    lengths: list[np.ndarray] = [np.zeros(0, np.int32)]
-    for offsets, _ in shards:
-        lengths.append(np.diff(offsets))
-    return np.concatenate(lengths)
