@@ -152,10 +152,7 @@ def generate(
     already_there = is_complete(problem, folder, tmp_dir)
     if not already_there:
         build.check_outputs()
-        with (
-            atomic_file.full_disk_is_named(folder),
-            lock.only_process(folder, "make data"),
-        ):
+        with atomic_file.full_disk_is_named(folder):
             build.make()
     name = problem.name() + ("_rev" if problem.reverse else "")
     dataset = open_dataset(data_dir, name)
@@ -198,13 +195,19 @@ class DataBuild:
             own_files.own(path)
 
     def make(self) -> None:
-        """Makes the data in a locked folder."""
+        """Makes the data. The folder is created when all text has been read."""
+        folders = (self.folder, *self.folder.absolute().parents)
+        existing = next(filter(Path.is_dir, folders))
         # without a name, so that a kill leaves nothing
-        with tempfile.TemporaryFile(dir=self.folder) as spool:
+        with tempfile.TemporaryFile(dir=existing) as spool:
             sample = self.read_corpus(spool)
-            manifest = self.make_vocabulary(sample)
-            del sample  # encoding needs its memory
-            self.write_manifest(manifest, self.write_shards(spool))
+            with lock.only_process(self.folder, "make data"):
+                # another process may have finished meanwhile
+                if is_complete(self.problem, self.folder, self.tmp_dir):
+                    return
+                manifest = self.make_vocabulary(sample)
+                del sample  # encoding needs its memory
+                self.write_manifest(manifest, self.write_shards(spool))
 
     def read_corpus(self, spool: BinaryIO) -> learn_vocabulary.TextSample:
         """Step 1: checks and counts all pairs, copies them to `spool`, and reports
