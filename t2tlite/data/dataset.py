@@ -8,27 +8,25 @@
     DATA_DIR/NAME/manifest.json           what the data was made from; written last, so
                                           data without it is incomplete
 
-A problem and its `_rev` share one folder, which contains the pairs unreversed.
+A problem and its `_rev` share one folder, which contains the pairs unreversed. Complete
+data that is what would be made now is neither made twice nor overwritten.
 """
 
 import dataclasses
 import functools
-import itertools
+import json
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from t2tlite.data.manifest import (
-    MANIFEST,
-    Manifest,
-    RunManifest,
-    ShardEntry,
-    holds_data,
-    read_manifest,
-)
+from t2tlite import registry
+from t2tlite.console import say
+from t2tlite.data import manifest as manifests
+from t2tlite.data.checked_pairs import ReadText, is_of_t2tlite
+from t2tlite.data.problem import Problem
 from t2tlite.data.token_store import TokenStore
-from t2tlite.files.atomic_file import check_name, check_sha256
+from t2tlite.files.atomic_file import check_name, check_sha256, file_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -41,7 +39,7 @@ class Dataset:
 
     folder: Path  # DATA_DIR/NAME
     # in the requested direction, as a run trained on the data records it
-    manifest: RunManifest
+    manifest: manifests.RunManifest
 
     @property
     def name(self) -> str:
@@ -64,7 +62,7 @@ class Dataset:
         Raises ValueError if there is no such split, and as `check_contents` and
         `TokenStore`.
         """
-        shards: list[ShardEntry] = []
+        shards: list[manifests.ShardEntry] = []
         for split in splits:
             shards += self.manifest.split(split).shards
         check_contents(self.folder, shards)
@@ -75,21 +73,21 @@ class Dataset:
 def open_dataset(
     data_dir: str | Path, problem_name: str | None = None, command: str | None = None
 ) -> Dataset:
-    """Opens the complete data of a problem, after checking that every file has its full
-    size.
+    """Opens the complete data of a problem.
 
     `data_dir` is t2t-datagen's --data_dir. `problem_name` may end in `_rev`; None means
     the only problem there. `command` is the command that makes the data, for the
     message; by default t2t-datagen with these two flags.
 
-    Raises FileNotFoundError if there is no such data or a file is missing, and
-    ValueError if a file is damaged or `data_dir` contains several problems and none is
-    named.
+    Raises FileNotFoundError if there is no such data, and ValueError if its manifest is
+    damaged or `data_dir` contains several problems and none is named.
     """
     data_dir = Path(data_dir)
     check_name(data_dir)
-    paths = [path.parent for path in sorted(data_dir.glob(f"*/{MANIFEST}"))]
-    finished = [path.name for path in paths if holds_data(path)]
+    finished = []
+    for path in sorted(data_dir.glob(f"*/{manifests.MANIFEST}")):
+        if manifests.holds_data(path.parent):
+            finished.append(path.parent.name)
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
@@ -112,40 +110,130 @@ def open_dataset(
             f" {command} first; an interrupted run resumes."
         )
     folder = data_dir / base
-    manifest = read_manifest(folder)
-    check_files(folder, manifest)
-    return Dataset(folder, RunManifest.of(manifest, problem_name != base, data_dir))
-
-
-def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raises FileNotFoundError if a file is missing, and ValueError if it does not
-    have the recorded size.
-    """
-    for entry in manifest.entries():
-        path = folder / entry.file
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing. {REGENERATE_HINT}")
-        if path.stat().st_size != entry.bytes:
-            raise ValueError(
-                f"{path} must have {entry.bytes:,} bytes. Received:"
-                f" {path.stat().st_size:,}. {REGENERATE_HINT}"
-            )
+    manifest = manifests.read_manifest(folder)
+    is_reversed = problem_name != base
+    return Dataset(folder, manifests.RunManifest.of(manifest, is_reversed, data_dir))
 
 
 def check_contents(
-    folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]
+    folder: Path, entries: Iterable[VocabularyEntry | manifests.ShardEntry]
 ) -> None:
     """Raises FileNotFoundError if a file is missing, and ValueError if it does not
     have the recorded content.
 
-    Reads about 1.5 GB/s per core.
+    Reads about 1.5 GB/s.
     """
-    paths = []
-    hashes = []
     for entry in entries:
-        paths.append(folder / entry.file)
-        hashes.append(entry.sha256)
-    # hashing releases Python's lock
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        advice = itertools.repeat(REGENERATE_HINT)
-        list(threads.map(check_sha256, paths, hashes, advice))
+        check_sha256(folder / entry.file, entry.sha256, REGENERATE_HINT)
+
+
+def options(problem: Problem) -> dict[str, Any]:
+    """The problem's options as the manifest records them, with the SHA-256 of
+    vocabulary files.
+    """
+    fields = {}
+    for field in registry.option_fields(type(problem)):
+        fields[field.name] = getattr(problem, field.name)
+    hashes = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
+    fields["vocab_file"] = hashes
+    fields["drop"] = sorted(set(problem.drop))
+    return _as_recorded(fields)
+
+
+def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
+    """The options as a manifest has them: a tuple becomes a list, a path text."""
+    return json.loads(json.dumps(fields, default=str))
+
+
+def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
+    """Whether `folder` contains the complete data of `problem`, made with the same
+    options from the same text. Data with a missing or changed file is not complete.
+
+    Raises ValueError if the folder contains data made from something else, or as
+    `read_manifest`.
+    """
+    if not (folder / manifests.MANIFEST).exists():
+        return False
+    manifest = manifests.read_manifest(folder)
+    files = raw_files(problem, tmp_dir)
+    changes = _changed_options(problem, manifest, files)
+    if not changes and _has_other_text(problem, manifest, files, tmp_dir):
+        changes = [f"{problem.name()} now yields other pairs"]
+    if changes:
+        raise ValueError(
+            f"{folder} already holds complete data made from something else:"
+            f" {'; '.join(changes)}. Use another --data_dir, or delete {folder} to make"
+            " the data again."
+        )
+    try:
+        check_contents(folder, manifest.entries())
+    except (FileNotFoundError, ValueError):
+        return False
+    return True
+
+
+def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
+    """The raw files of a problem, pipes included; none if one is missing."""
+    try:
+        return problem.files(tmp_dir)
+    except FileNotFoundError:
+        return []
+
+
+def _changed_options(
+    problem: Problem, manifest: manifests.Manifest, files: list[Path]
+) -> list[str]:
+    """The options that have changed since the data was made, in words. Of files the
+    content counts, not their path.
+    """
+    fields = registry.option_fields(type(problem))
+    # one that the manifest lacks is newer than the data, which its default would make
+    then = _as_recorded({field.name: field.default for field in fields})
+    then |= manifest.options | {"splits": list(manifest.splits)}
+    now = options(problem) | {"splits": list(problem.splits())}
+    names = set(map(os.path.basename, files))
+    changes = []
+    for name, value in sorted(now.items()):
+        before = _texts(then[name])
+        after = _texts(value)
+        if before != after and names.isdisjoint(map(os.path.basename, after)):
+            changes.append(f"{name} was {','.join(before)}, now {','.join(after)}")
+    return changes
+
+
+def _texts(value: Any) -> list[str]:
+    """The entries of an option, a list or a single value."""
+    if not isinstance(value, list):
+        return [str(value)]
+    return list(map(str, value)) or ["none"]
+
+
+def _has_other_text(
+    problem: Problem,
+    manifest: manifests.Manifest,
+    files: list[Path],
+    tmp_dir: Path | None,
+) -> bool:
+    """Whether a problem yields other pairs than its data was made from.
+
+    Those of t2tlite yield the same pairs from the same files, or from files that are no
+    longer there. A user's problem, a pipe and other files are read, and their pairs
+    compared by their hash. Pairs that cannot be read are assumed to be unchanged, which
+    is reported.
+    """
+    recorded = [entry.sha256 for entry in manifest.made_from]
+    are_files = all(map(Path.is_file, files))  # and not pipes
+    are_same = are_files and list(map(file_sha256, files)) == recorded
+    if is_of_t2tlite(problem) and (are_same or not files):
+        return False
+    if not manifest.text_sha256:
+        return not are_same
+    text = ReadText(problem, tmp_dir)
+    try:
+        for split in text.splits:
+            for _ in text.chunks(split):
+                pass
+    except Exception as error:  # of a user's code
+        say(f"Its data is kept, since the pairs cannot be read to compare: {error}")
+        return False
+    return text.sha256() != manifest.text_sha256

@@ -18,26 +18,22 @@ import pickle
 import re
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
 from t2tlite.console import counted, progress_bar
-from t2tlite.data import encode_shards, finished_data
+from t2tlite.data import checked_pairs, encode_shards, learn_vocabulary
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.checked_pairs import ReadText
-from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import ChunkTask
-from t2tlite.data.language_codes import canonical
-from t2tlite.data.learn_vocabulary import (
-    TextSample,
-    check_vocabulary_options,
-    given_vocabularies,
-    learn_vocabulary,
-    vocabulary_names,
+from t2tlite.data.dataset import (
+    Dataset,
+    is_complete,
+    open_dataset,
+    options,
+    raw_files,
 )
+from t2tlite.data.language_codes import canonical
 from t2tlite.data.manifest import (
     MANIFEST,
     FileEntry,
@@ -45,20 +41,9 @@ from t2tlite.data.manifest import (
     Manifest,
     SplitEntry,
 )
-from t2tlite.data.misread_text import MisreadText
-from t2tlite.data.pair_audit import PairAudit, check_reasons
 from t2tlite.data.problem import Problem
-from t2tlite.data.splits import check_splits, is_training
-from t2tlite.files.atomic_file import (
-    check_name,
-    copy_file,
-    full_disk_is_named,
-    remove_temporary_files,
-)
-from t2tlite.files.lock import only_process
-from t2tlite.files.own_files import own, remove, remove_files
-from t2tlite.files.records import read_record, write_record
-from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.data.splits import is_training
+from t2tlite.files import atomic_file, lock, own_files, records, same_file
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
@@ -80,16 +65,49 @@ class Generated:
         done = f"made in {self.seconds:,.1f} s"
         if self.already_there:
             done = "already complete, nothing to do"
-        entries = manifest.vocabulary_entries()
-        sizes = " and ".join(f"{entry.size:,}" for entry in entries)
+        sizes = [f"{entry.size:,}" for entry in manifest.vocabulary_entries()]
         kind = manifest.options.get("vocab_type", PIECES)
+        if kind == PIECES:
+            kind = "pieces"
         lines = [
             f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
-            f"  vocabulary  {sizes} {'pieces' if kind == PIECES else kind}",
+            f"  vocabulary  {' and '.join(sizes)} {kind}",
         ]
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
         return "\n".join(lines)
+
+
+def _split_lines(name: str, split: SplitEntry) -> list[str]:
+    """What a split contains, which of its pairs would spoil a result, and how many were
+    dropped.
+    """
+    lines = [
+        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
+        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
+        f" and {split.longest_target:,}"
+    ]
+    if split.source_unknown or split.target_unknown:
+        source = split.source_unknown / max(split.source_tokens, 1)
+        target = split.target_unknown / max(split.target_tokens, 1)
+        lines.append(
+            f"              unknown: {source:.1%} of source and {target:.1%} of target"
+            " tokens, which the vocabulary lacks; learn it from text of both sides"
+        )
+    remaining = []
+    dropped = []
+    for reason, count in (split.findings | split.dropped).items():
+        part = f"{count:,} {reason.replace('_', ' ')}"
+        if split.dropped.get(reason):
+            dropped.append(part)
+        elif count:
+            remaining.append(part)
+    if remaining:
+        parts = ", ".join(remaining)
+        lines.append(f"              found: {parts}; --drop leaves them out")
+    if dropped:
+        lines.append(f"              dropped: {', '.join(dropped)}")
+    return lines
 
 
 def generate(
@@ -124,20 +142,17 @@ def generate(
     if num_processes is None:
         num_processes = available_cores()
     num_threads = checked("num_processes", int, num_processes, low=1)
-    check_vocabulary_options(problem)
-    check_reasons(problem.drop)
-    check_splits(problem.splits())
     if pipeline is not None:
         pipeline.check()
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
-    check_name(folder)
-    already_there = finished_data.is_complete(problem, folder, tmp_dir)
+    atomic_file.check_name(folder)
+    build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
+    already_there = is_complete(problem, folder, tmp_dir)
     if not already_there:
-        build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
         build.check_outputs()
-        with full_disk_is_named(folder):
+        with atomic_file.full_disk_is_named(folder):
             build.make()
     name = problem.name() + ("_rev" if problem.reverse else "")
     dataset = open_dataset(data_dir, name)
@@ -156,106 +171,98 @@ class DataBuild:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        self.vocabularies = [self.folder / name for name in vocabulary_names(problem)]
+        self.given = learn_vocabulary.given_vocabularies(problem)
+        names = learn_vocabulary.vocabulary_names(self.given)
+        self.vocabularies = [self.folder / name for name in names]
+        self.text = checked_pairs.ReadText(problem, self.tmp_dir)
+        self.audit = checked_pairs.PairAudit(problem.drop, problem.targets_are_text())
         # filled by `read_corpus`
         self.made_from: dict[Path, FileEntry] = {}
         self.shards: dict[str, list[Path]] = {}  # of each split
-        self.text = ReadText(problem, self.tmp_dir)
-        self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
     def check_outputs(self) -> None:
         """Raises ValueError if a file that will be written is one that is read, or a
         link.
         """
-        outputs = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
-        outputs += own(self.folder).glob("*.arrow")
+        paths = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
+        paths += own_files.own(self.folder).glob("*.arrow")
         inputs = [(str(path), path) for path in self._raw_files()]
-        for path in given_vocabularies(self.problem):
+        for path in self.given:
             inputs.append((f"--vocab_file={path}", path))
-        named = [(f"{path}, which holds the data", path) for path in outputs]
-        check_not_overwritten(named, inputs)
-        for path in outputs:
-            own(path)
+        outputs = [(f"{path}, which holds the data", path) for path in paths]
+        same_file.check_not_overwritten(outputs, inputs)
+        for path in paths:
+            own_files.own(path)
 
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
         folders = (self.folder, *self.folder.absolute().parents)
-        existing = next(folder for folder in folders if folder.is_dir())
+        existing = next(filter(Path.is_dir, folders))
         # without a name, so that a kill leaves nothing
         with tempfile.TemporaryFile(dir=existing) as spool:
             sample = self.read_corpus(spool)
-            with only_process(self.folder, "make data"):
+            with lock.only_process(self.folder, "make data"):
                 # another process may have finished meanwhile
-                if finished_data.is_complete(self.problem, self.folder, self.tmp_dir):
+                if is_complete(self.problem, self.folder, self.tmp_dir):
                     return
                 manifest = self.make_vocabulary(sample)
                 del sample  # encoding needs its memory
-                splits = self.write_shards(spool)
-                self.write_manifest(manifest, splits)
+                self.write_manifest(manifest, self.write_shards(spool))
 
-    def read_corpus(self, spool: BinaryIO) -> TextSample:
+    def read_corpus(self, spool: BinaryIO) -> learn_vocabulary.TextSample:
         """Step 1: checks and counts all pairs, copies them to `spool`, and reports
         those that would spoil a result; returns a sample of the training text.
         """
         problem = self.problem
-        self._record_files()
-        sample = TextSample()
+        limits = problem.max_length, problem.max_length_ratio
+        # before they are read, so that the next run finds one that changes meanwhile
+        self.made_from = {path: FileEntry.of(path) for path in self._raw_files()}
+        sample = learn_vocabulary.TextSample()
         # dev and test first: training pairs are compared with them
-        for split in sorted(self.text.pairs, key=is_training):
+        for split in sorted(self.text.splits, key=is_training):
             paths = self.shards[split] = []
-            usable = 0
-            misread = MisreadText()
-            for number, chunk in enumerate(self.text.chunks(split)):
-                misread.add(chunk)
-                paths.append(self.folder / f"{split}-{number:05d}.arrow")
-                dropped: dict[str, int] = {}
+            kept = 0
+            for pairs in self.text.chunks(split):
                 if is_training(split):
-                    chunk, dropped = self.audit.audit(split, chunk)
-                    usable += sample.add(chunk)
+                    pairs, dropped = self.audit.audit(split, pairs)
+                    sample.add(pairs)
+                    chunk = encode_shards.Chunk(pairs, dropped, True, *limits)
                 else:
-                    self.audit.add_evaluated(chunk)
-                    usable += len(chunk)
-                task = ChunkTask(
-                    paths[-1],
-                    chunk,
-                    is_training(split),
-                    problem.max_length,
-                    problem.max_length_ratio,
-                    dropped,
-                )
-                pickle.dump(task, spool)
-            if not usable:
-                self._refuse_empty(split)
-            misread.report(f"{problem.name()}, {split}")
-        self.audit.report()
+                    self.audit.add_evaluated(pairs)
+                    chunk = encode_shards.Chunk(pairs)
+                kept += len(pairs)
+                paths.append(self.folder / f"{split}-{len(paths):05d}.arrow")
+                pickle.dump((paths[-1], chunk), spool)
+            self._check_pairs(split, kept)
+            self.text.splits[split].report(f"{problem.name()}, {split}")
         return sample
 
-    def make_vocabulary(self, sample: TextSample) -> Manifest:
+    def make_vocabulary(self, sample: learn_vocabulary.TextSample) -> Manifest:
         """Step 2: learns or copies the vocabulary, unless an interrupted run made it
         from this text. Returns the manifest without what step 3 finds out.
         """
+        problem = self.problem
         # the manifest of data with a missing or changed file
-        remove(self.folder / MANIFEST)
-        remove_temporary_files(self.folder)
+        own_files.remove(self.folder / MANIFEST)
+        atomic_file.remove_temporary_files(self.folder)
         unfinished = self.folder / UNFINISHED
         with contextlib.suppress(FileNotFoundError, ValueError):
             manifest = self._manifest()
-            if read_record(unfinished, Manifest, "") == manifest:
+            if records.read_record(unfinished, Manifest, "") == manifest:
                 return manifest
-        problem = self.problem
-        given = given_vocabularies(problem)
-        if given:
-            for source, path in zip(given, self.vocabularies, strict=True):
-                copy_file(source, path)
-        else:
+        own_files.remove(unfinished)
+        own_files.remove_files(self.folder, SHARD.fullmatch)
+        for source, path in zip(self.given, self.vocabularies, strict=False):
+            atomic_file.copy_file(source, path)
+        if not self.given:
             symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
-            pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
-            path = self.vocabularies[0]
-            learn_vocabulary(problem, sample.pairs(), pairs, symbols, path)
-        remove(unfinished)
-        remove_files(self.folder, SHARD.fullmatch)
+            corpora = self.audit.counts
+            pairs = sum(self.text.splits[corpus].pairs for corpus in corpora)
+            learn_vocabulary.learn_vocabulary(
+                problem, sample.pairs, pairs, symbols, self.vocabularies[0]
+            )
         manifest = self._manifest()
-        write_record(unfinished, manifest)
+        records.write_record(unfinished, manifest)
         return manifest
 
     def write_shards(self, spool: BinaryIO) -> dict[str, SplitEntry]:
@@ -263,15 +270,13 @@ class DataBuild:
         entry for each split.
         """
         total = sum(map(len, self.shards.values()))
-        tasks = progress_bar(
-            _tasks(spool), desc="encoding", total=total, unit=" shards"
-        )
+        bar = progress_bar(_tasks(spool), desc="encoding", total=total, unit=" shards")
         if self.pipeline is not None:
-            encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
+            encode_shards.encode_in(self.pipeline, bar, self.vocabularies)
         else:
-            encode_shards.encode_here(tasks, self.vocabularies, self.num_threads)
+            encode_shards.encode_here(bar, self.vocabularies, self.num_threads)
         splits = {}
-        for split in self.text.pairs:
+        for split in self.text.splits:
             splits[split] = encode_shards.split_entry(self.shards[split])
         return splits
 
@@ -279,29 +284,28 @@ class DataBuild:
         """Step 4: writes the manifest. Raises ValueError if a corpus has no training
         pairs.
         """
-        for split, corpus in self.audit.corpora.items():
-            if not splits[split].pairs:
-                self._refuse_empty(split)
-            findings = {name: count for name, count in corpus.counts.items() if count}
-            splits[split] = dataclasses.replace(splits[split], findings=findings)
-        self._record_files()  # those that were downloaded
-        made_from = tuple(self.made_from[path] for path in self._raw_files())
-        write_record(
-            self.folder / MANIFEST,
-            dataclasses.replace(manifest, splits=splits, made_from=made_from),
+        for split, counts in self.audit.counts.items():
+            self._check_pairs(split, splits[split].pairs)
+            splits[split] = dataclasses.replace(splits[split], findings=dict(+counts))
+        made_from = []
+        for path in self._raw_files():  # also those that were downloaded
+            made_from.append(self.made_from.get(path) or FileEntry.of(path))
+        manifest = dataclasses.replace(
+            manifest, splits=splits, made_from=tuple(made_from)
         )
-        remove(self.folder / UNFINISHED)
+        records.write_record(self.folder / MANIFEST, manifest)
+        own_files.remove(self.folder / UNFINISHED)
 
-    def _refuse_empty(self, split: str) -> None:
-        """Raises ValueError: a split has no pairs, or none that are kept."""
-        problem = self.problem
-        kind = " with text on both sides" if is_training(split) else ""
-        raise ValueError(
-            f"{problem.name()} needs at least one pair{kind} in {split}. Received:"
-            f" {self.text.pairs[split]:,}, max_length={problem.max_length},"
-            f" max_length_ratio={problem.max_length_ratio},"
-            f" drop={','.join(problem.drop)}. Check its files."
-        )
+    def _check_pairs(self, split: str, count: int) -> None:
+        """Raises ValueError if a split has no pairs, or none that are kept."""
+        if not count:
+            kind = " with text on both sides" if is_training(split) else ""
+            received = self.text.splits[split].pairs
+            raise ValueError(
+                f"{self.problem.name()} needs at least one pair{kind} in {split}."
+                f" Received: {received:,} pairs, of which none is kept."
+                " Check its files, max_length, max_length_ratio and drop."
+            )
 
     def _manifest(self) -> Manifest:
         """The manifest, with the vocabulary that is there, and without splits and raw
@@ -309,13 +313,14 @@ class DataBuild:
         """
         problem = self.problem
         source, *target = [VocabularyEntry.of(path) for path in self.vocabularies]
-        languages = problem.source_language, problem.target_language
         return Manifest(
             problem=problem.name(),
             task=problem.task,
             t2tlite=t2tlite.__version__,
-            options=finished_data.options(problem),
-            languages=Languages(*map(canonical, languages)),
+            options=options(problem),
+            languages=Languages(
+                canonical(problem.source_language), canonical(problem.target_language)
+            ),
             decode_defaults=dict(problem.decode_defaults),
             vocabulary=source,
             target_vocabulary=target[0] if target else None,
@@ -327,45 +332,13 @@ class DataBuild:
         """The raw files that are there, without pipes. Reading the pairs may download
         others.
         """
-        paths = finished_data.raw_files(self.problem, self.tmp_dir)
+        paths = raw_files(self.problem, self.tmp_dir)
         return [path for path in paths if path.is_file()]
 
-    def _record_files(self) -> None:
-        """Records the raw files that are not yet recorded: before they are read, so
-        that one that changes meanwhile is found to have changed by the next run.
-        """
-        for path in self._raw_files():
-            if path not in self.made_from:
-                self.made_from[path] = FileEntry.of(path)
 
-
-def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:
+def _tasks(spool: BinaryIO) -> encode_shards.Shards:
     """What `read_corpus` copied."""
     spool.seek(0)
     with contextlib.suppress(EOFError):
         while True:
             yield pickle.load(spool)
-
-
-def _split_lines(name: str, split: SplitEntry) -> list[str]:
-    """What a split contains, what would spoil a result, and what was dropped of it."""
-    lines = [
-        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
-        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
-        f" and {split.longest_target:,}"
-    ]
-    if split.source_unknown or split.target_unknown:
-        source = split.source_unknown / max(split.source_tokens, 1)
-        target = split.target_unknown / max(split.target_tokens, 1)
-        lines.append(
-            f"              unknown: {source:.1%} of source and {target:.1%} of target"
-            " tokens, which the vocabulary lacks; learn it from text of both sides"
-        )
-    for what, counts in (("found", split.findings), ("dropped", split.dropped)):
-        parts = []
-        for reason, count in counts.items():
-            if count:
-                parts.append(f"{count:,} {reason.replace('_', ' ')}")
-        if parts:
-            lines.append(f"              {what}: {', '.join(parts)}")
-    return lines

@@ -77,21 +77,24 @@ def parse_pair(text: str) -> tuple[str, str]:
     In `en-pt-BR` capitals show what is a region; `_` does so too.
     """
     pairs = []
+    as_written = []
     parts = text.strip().split("-")
     for middle in range(1, len(parts)):
-        pair = "-".join(parts[:middle]), "-".join(parts[middle:])
-        if is_code(pair[0]) and is_code(pair[1]):
+        source = "-".join(parts[:middle])
+        target = "-".join(parts[middle:])
+        if is_code(source) and is_code(target):
+            pair = canonical(source), canonical(target)
             pairs.append(pair)
-    as_written = [pair for pair in pairs if pair == _canonical_pair(pair)]
+            if pair == (source, target):
+                as_written.append(pair)
     pairs = as_written or pairs
     if len(pairs) != 1:
         raise ValueError(
             "A language pair must be SOURCE-TARGET, two codes of BCP 47 such as en-de"
             f" or en-pt_BR. Received: {text!r}."
         )
-    source, target = _canonical_pair(pairs[0])
-    check_differ(source, target)
-    return source, target
+    check_differ(*pairs[0])
+    return pairs[0]
 
 
 def check_differ(source: str, target: str) -> None:
@@ -117,11 +120,6 @@ def is_code(text: str) -> bool:
     return CODE.fullmatch(text.strip().replace("_", "-")) is not None
 
 
-def _canonical_pair(pair: tuple[str, str]) -> tuple[str, str]:
-    source, target = pair
-    return canonical(source), canonical(target)
-
-
 def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str, str]:
     """The language codes of source and target of a run: as given, such as `en-de`, or
     as its manifest records.
@@ -130,15 +128,15 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
     """
     if given is not None:
         return parse_pair(given)
-    pair = manifest.language_pair
-    if not all(map(is_code, pair)):
+    source, target = manifest.language_pair
+    if not (is_code(source) and is_code(target)):
         raise ValueError(
             f"--languages must be given, since {run} does not record the codes of its"
-            f" languages (problem {manifest.name}). Received: {pair[0]!r} and"
-            f" {pair[1]!r}. Add --languages=en-de, the codes of source and target."
+            f" languages (problem {manifest.name}). Received: {source!r} and"
+            f" {target!r}. Add --languages=en-de, the codes of source and target."
         )
-    check_differ(*pair)
-    return _canonical_pair(pair)
+    check_differ(source, target)
+    return canonical(source), canonical(target)
 
 
 def contradiction(run: str, manifest: RunManifest, pair: tuple[str, str]) -> str:

@@ -7,14 +7,13 @@ Source and target of a reversed problem (NAME_rev) are swapped by RunManifest an
 nowhere else.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
@@ -35,25 +34,11 @@ class FileEntry:
 
     file: str
     bytes: int
-    # its modification time, by which a file that is unchanged need not be read again
-    modified_ns: int
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> FileEntry:
-        status = path.stat()
-        return cls(path.name, status.st_size, status.st_mtime_ns, file_sha256(path))
-
-    def is_of(self, path: Path) -> bool:
-        """Whether a file has the recorded content; it is read only if its modification
-        time differs.
-        """
-        status = path.stat()
-        if status.st_size != self.bytes:
-            return False
-        if status.st_mtime_ns == self.modified_ns:
-            return True
-        return file_sha256(path) == self.sha256
+    def of(cls, path: Path) -> Self:
+        return cls(path.name, path.stat().st_size, file_sha256(path))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,13 +64,13 @@ class SplitEntry:
     longest_target: Count
     dropped: dict[str, Count]  # reason -> pairs left out
     shards: tuple[ShardEntry, ...]
-    # of a training corpus: what pair_audit.py found -> pairs
+    # of a training corpus: what `PairAudit` finds -> pairs
     findings: dict[str, Count] = dataclasses.field(default_factory=dict)
     # tokens that stand for text which the vocabulary cannot spell
     source_unknown: Count = 0
     target_unknown: Count = 0
 
-    def __add__(self, other: SplitEntry) -> SplitEntry:
+    def __add__(self, other: Self) -> Self:
         """Both splits together, with the shards of `other` last."""
         sums: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -96,11 +81,15 @@ class SplitEntry:
                 sums[name] = dict(Counter(value) + Counter(others))
             else:
                 sums[name] = value + others
-        return SplitEntry(**sums)
+        return dataclasses.replace(self, **sums)
 
-    def reversed(self) -> SplitEntry:
+    def reversed(self) -> Self:
         """The same split with source and target swapped."""
-        return SplitEntry(**_swapped(vars(self)))
+        swapped = {}
+        for name, value in vars(self).items():
+            words = [OTHER_SIDE.get(word, word) for word in name.split("_")]
+            swapped["_".join(words)] = value
+        return dataclasses.replace(self, **swapped)
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
@@ -113,15 +102,6 @@ class SplitEntry:
                 " t2t-datagen again."
             )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
-
-
-def _swapped(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with source and target swapped in their names."""
-    swapped = {}
-    for name, value in values.items():
-        words = [OTHER_SIDE.get(word, word) for word in name.split("_")]
-        swapped["_".join(words)] = value
-    return swapped
 
 
 NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
@@ -191,7 +171,7 @@ class RunManifest(Manifest):
     target_space: int | None = None
 
     @classmethod
-    def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
+    def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> Self:
         """The manifest of a run on the data of `manifest` in `data_dir`."""
         task = manifest.task
         if reverse:
@@ -227,9 +207,7 @@ class RunManifest(Manifest):
         `SOURCE+TARGET`.
         """
         source, target = self.vocabularies
-        if self.has_one_vocabulary:
-            return source.sha256
-        return f"{source.sha256}+{target.sha256}"
+        return "+".join(dict.fromkeys([source.sha256, target.sha256]))
 
     @property
     def data(self) -> tuple[str, str]:
@@ -266,25 +244,22 @@ class RunManifest(Manifest):
         The name in brackets is the source file's, if the data was made from files.
         """
         splits = dev_splits(self.splits)
+        names = dict(zip(splits, splits, strict=True))
         files: list[str] = []
         for option in ("dev_source", "dev_tsv", "dev_tmx"):
-            paths = self.options.get(option)
-            files += paths if isinstance(paths, list | tuple) else []
-        if len(files) != len(splits):
-            return dict(zip(splits, splits, strict=True))
-        short = [Path(file).name for file in files]
+            files += self.options.get(option) or []
+        short = list(map(os.path.basename, files))
         if len(set(short)) == len(short):  # unlike news/dev.en and talks/dev.en
             files = short
-        rows = zip(splits, files, strict=True)
-        return {split: f"{split} ({file})" for split, file in rows}
+        if len(files) == len(names):
+            for split, file in zip(names, files, strict=True):
+                names[split] = f"{split} ({file})"
+        return names
 
     @property
     def training(self) -> SplitEntry:
         """The entry of all corpora to train on together, in the run's direction."""
-        total = NO_PAIRS
-        for name in self.corpora:
-            total += self.split(name)
-        return total
+        return sum(map(self.split, self.corpora), NO_PAIRS)
 
     def split(self, name: str) -> SplitEntry:
         """The entry of a split in the run's direction. Raises ValueError if there is no

@@ -7,7 +7,7 @@ test_2017_flickr.
 """
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 TRAIN = "train"
 DEV = "dev"
@@ -42,14 +42,3 @@ def dev_splits(splits: Iterable[str]) -> list[str]:
     """The dev sets among `splits` in the order of their numbers, dev first."""
     names = [split for split in splits if base(split) == DEV]
     return sorted(names, key=number)
-
-
-def check_splits(splits: Sequence[str]) -> None:
-    """Raises ValueError unless a problem's splits include train and dev, and each
-    occurs once.
-    """
-    if not {TRAIN, DEV} <= set(splits) or len(set(splits)) < len(splits):
-        raise ValueError(
-            "A problem must have the splits train and dev, and each once. Received:"
-            f" {', '.join(splits)}."
-        )

@@ -17,9 +17,6 @@ from t2tlite.types import EOS, PAD
 
 COLUMNS = ("inputs", "targets")
 
-# a side of a shard: where each row begins, int32 [rows + 1], and the ids of all rows,
-# uint16 or int32
-Ids = tuple[np.ndarray, np.ndarray]
 Rows = Sequence[Sequence[int]]  # of token ids
 
 # N rows in the store, R rows read, W width they are padded to
@@ -40,22 +37,23 @@ def write_shard(
     `texts` are the texts of sources and targets, if the shard keeps them; `read_notes`
     returns `notes`. The same arguments give the same bytes.
     """
-    columns: dict[str, pa.Array] = {}
-    for side, rows in zip(COLUMNS, (sources, targets), strict=True):
-        columns[side] = _id_column(rows, vocab_size)
+    columns = {
+        "inputs": _id_column(sources, vocab_size),
+        "targets": _id_column(targets, vocab_size),
+    }
     if texts is not None:
-        for side, lines in zip(COLUMNS, texts, strict=True):
-            columns[f"{side}_text"] = pa.array(lines, pa.string())
+        columns["inputs_text"] = pa.array(texts[0], pa.string())
+        columns["targets_text"] = pa.array(texts[1], pa.string())
     fields = []
     for name, column in columns.items():
         fields.append(pa.field(name, column.type, nullable=False))
     schema = pa.schema(fields, metadata=dict(notes or {}))
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
-        writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
+        writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
 def read_notes(path: Path) -> dict[str, str]:
-    """The notes that `write_shard` recorded. Raises as TokenStore does."""
+    """The notes that `write_shard` recorded."""
     notes = {}
     for name, note in (_open_shard(path).schema.metadata or {}).items():
         notes[name.decode()] = note.decode()
@@ -74,26 +72,18 @@ class TokenStore:
     def __init__(self, paths: Sequence[Path], reverse: bool = False):
         """Opens the shards of the split, in order, and swaps sources and targets if
         `reverse`.
-
-        Raises ValueError if one is missing or damaged.
         """
         self._paths = paths
-        self._shards = [_open_shard(path) for path in paths]
-        first_rows = [0]
-        self._source_side, self._target_side = COLUMNS[::-1] if reverse else COLUMNS
-        self._sources: list[Ids] = []
-        self._targets: list[Ids] = []
-        for shard in self._shards:
-            self._sources.append(_ids(shard[self._source_side]))
-            self._targets.append(_ids(shard[self._target_side]))
-            first_rows.append(first_rows[-1] + shard.num_rows)
-        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
+        self._shards = list(map(_open_shard, paths))
+        self._source, self._target = COLUMNS[::-1] if reverse else COLUMNS
+        self._sources = _Side(self._shards, self._source)
+        self._targets = _Side(self._shards, self._target)
         # int32 [N], tokens, EOS included
-        self.source_lengths: np.ndarray = _lengths(*self._sources)
-        self.target_lengths: np.ndarray = _lengths(*self._targets)
+        self.source_lengths = self._sources.lengths
+        self.target_lengths = self._targets.lengths
 
     def __len__(self) -> int:
-        return int(self._first_rows[-1])
+        return len(self.source_lengths)
 
     def sources(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The sources at `indices`, integers [R] in any order, padded to `width` W
@@ -101,38 +91,21 @@ class TokenStore:
 
         Raises ValueError if a source is longer than `width`.
         """
-        return self._rows(self._sources, self.source_lengths, indices, width)
+        return self._sources.rows(indices, width)
 
     def targets(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The targets at `indices`, padded; see `sources`."""
-        return self._rows(self._targets, self.target_lengths, indices, width)
+        return self._targets.rows(indices, width)
 
     def source_text(self) -> list[str]:
         """The text of every source as the problem yielded it. Raises ValueError for
         training shards.
         """
-        return self._text(self._source_side)
+        return self._text(self._source)
 
     def target_text(self) -> list[str]:
         """The text of every target; see `source_text`."""
-        return self._text(self._target_side)
-
-    def _rows(
-        self,
-        shards: Sequence[Ids],
-        all_lengths: np.ndarray,
-        indices: np.ndarray,
-        width: int,
-    ) -> np.ndarray:
-        lengths = all_lengths[indices]  # [R]
-        shards_before = np.searchsorted(self._first_rows, indices, side="right")
-        shard_of = np.asarray(shards_before) - 1  # [R]
-        row_of = indices - self._first_rows[shard_of]  # [R], in the shard
-        rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
-        for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):
-            offsets, ids = shards[shard]
-            rows[i, : lengths[i]] = ids[offsets[row] : offsets[row + 1]]
-        return rows
+        return self._text(self._target)
 
     def _text(self, side: str) -> list[str]:
         lines: list[str] = []
@@ -146,20 +119,47 @@ class TokenStore:
         return lines
 
 
+class _Side:
+    """The ids of one side of a split, from a column of each shard."""
+
+    def __init__(self, shards: Sequence[pa.RecordBatch], name: str) -> None:
+        self._ids = []  # uint16 or int32, of all rows of a shard
+        self._offsets = []  # int32 [rows + 1], where each row begins
+        lengths: list[np.ndarray] = [np.zeros(0, np.int32)]
+        first_rows = [0]
+        for shard in shards:
+            column = shard[name]
+            offsets = column.offsets.to_numpy()
+            self._ids.append(column.values.to_numpy())
+            self._offsets.append(offsets)
+            lengths.append(np.diff(offsets))
+            first_rows.append(first_rows[-1] + len(column))
+        self.lengths: np.ndarray = np.concatenate(lengths)  # int32 [N]
+        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
+
+    def rows(self, indices: np.ndarray, width: int) -> np.ndarray:
+        lengths = self.lengths[indices]  # [R]
+        shards_before = np.searchsorted(self._first_rows, indices, side="right")
+        shard_of = np.asarray(shards_before) - 1  # [R]
+        row_of = indices - self._first_rows[shard_of]  # [R], in the shard
+        rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
+        for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):
+            offsets = self._offsets[shard]
+            ids = self._ids[shard][offsets[row] : offsets[row + 1]]
+            rows[i, : lengths[i]] = ids
+        return rows
+
+
 def _open_shard(path: Path) -> pa.RecordBatch:
-    try:
-        # the memory map outlives the closed file, so that thousands of shards need no
-        # open files
-        with pa.memory_map(str(path)) as file:
-            shard = pa.ipc.open_file(file).get_batch(0)
-        shard.validate()
-        if "inputs_2" in shard.schema.names:
-            raise ValueError("segmentations of --subword_samples, which is gone")
-    except (pa.ArrowException, OSError, ValueError) as error:
+    # the memory map outlives the closed file, so that thousands of shards need no open
+    # files
+    with pa.memory_map(str(path)) as file:
+        shard = pa.ipc.open_file(file).get_batch(0)
+    if "inputs_2" in shard.schema.names:
         raise ValueError(
-            f"{path} must be a token file of t2t-datagen, which is there and not"
-            f" damaged. Received: {error}. Delete it and run t2t-datagen again."
-        ) from error
+            f"{path} has segmentations of --subword_samples, which is gone. Delete it"
+            " and run t2t-datagen again."
+        )
     return shard
 
 
@@ -172,15 +172,3 @@ def _id_column(rows: Rows, vocab_size: int) -> pa.ListArray:
         flat.append(EOS)
         offsets.append(len(flat))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), np.array(flat))
-
-
-def _ids(column: pa.ListArray) -> Ids:
-    return column.offsets.to_numpy(), column.values.to_numpy()
-
-
-def _lengths(*shards: Ids) -> np.ndarray:
-    """The numbers of ids of all rows, int32 [N]."""
-    lengths: list[np.ndarray] = [np.zeros(0, np.int32)]
-    for offsets, _ in shards:
-        lengths.append(np.diff(offsets))
-    return np.concatenate(lengths)

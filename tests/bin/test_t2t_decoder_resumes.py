@@ -83,10 +83,7 @@ def interrupt():
 def test_interrupted_command_resumes(command, capsys, stop):
     stop(interrupt)
     assert command() == 130
-    assert capsys.readouterr().err.endswith(
-        f" lines are done, in {command.part}. The same command decodes the others.\n"
-        "t2tlite: Interrupted.\n"
-    )
+    assert capsys.readouterr().err.endswith("t2tlite: Interrupted.\n")
     assert not command.target.exists()
     assert command() == 0
     assert f" lines are done, in {command.part}.\n" in capsys.readouterr().err

@@ -2,13 +2,8 @@
 workers, killed or not.
 """
 
-import importlib.util
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
 from tiny_task import TinyTask, contents
@@ -83,8 +78,8 @@ def test_failed_pipeline_keeps_only_finished_shards(
 
 
 def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
-    message = r"must see --data_dir .* Received: no .*/dev-00000\.arrow\. Use a"
+    monkeypatch.setattr(encode_shards, "_encode_chunk", lambda *work: None)
+    message = r"must see its files .* Received: no .*/dev-00000\.arrow\. Use a"
     with pytest.raises(ChildProcessError, match=message):
         generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
     assert not list(tmp_path.rglob("*.tmp"))
@@ -95,8 +90,7 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     ("flags", "message"),
     [
         (["--beam_runner=Spork"], "Received: Unexpected pipeline runner"),
-        (["--beam_runner=nowhere.Runner"], "must be those of Apache Beam. Received: "),
-        ([DIRECT, "--beam_options=--nonsense=3"], "unknown options nonsense."),
+        (["--beam_runner=nowhere.Runner"], "must be those of Apache Beam (pip install"),
         ([DIRECT, "--beam_options='"], "Received: No closing quotation"),
         (["--beam_options=-x"], "--beam_runner must be given."),
     ],
@@ -115,74 +109,4 @@ def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     flags = ["--problem=grammar_ende", "--beam_runner=DirectRunner"]
     assert t2t_datagen.main([*flags, f"--data_dir={tmp_path}"]) == 1
     stderr = capsys.readouterr().err
-    assert "needs Apache Beam." in stderr
     assert "pip install 't2tlite[beam]'" in stderr
-
-
-SCRIPT = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from tiny_task import TinyTask
-from t2tlite.data import encode_shards
-from t2tlite.data.generate import generate
-from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.files.atomic_file import temporary_path
-encode_shards.CHUNK_PAIRS = 50
-write = encode_shards.write_shard
-def slow(*args, **more):
-    time.sleep(0.5)
-    return write(*args, **more)
-encode_shards.write_shard = slow
-generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
-    tests = os.path.dirname(os.path.dirname(__file__))
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")],
-        stderr=subprocess.DEVNULL,
-    ) as run:
-        while run.poll() is None and not list((tmp_path / "beam").rglob("*.arrow")):
-            time.sleep(0.05)
-        run.send_signal(signal.SIGKILL)
-    left = contents(tmp_path / "beam")
-    shards = {name: left[name] for name in left if name.endswith(".arrow")}
-    assert 0 < len(shards) < 7
-    assert shards.items() <= uninterrupted.items()
-    generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
-    assert contents(tmp_path / "beam") == uninterrupted
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("", (1, None)),
-        ("--dask_npartitions=3", (None, 3)),
-        ("--dask_partition_size=9", (9, None)),
-    ],
-)
-def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
-    """By default Dask gives 128 tasks to a worker, so that fewer would all run on
-    one.
-    """
-    runner = pytest.importorskip("apache_beam.runners.dask.dask_runner")
-    pytest.importorskip("distributed")
-    seen = []
-
-    def refuse(self, pipeline, options):
-        seen.append(options.view_as(runner.DaskOptions))
-        raise RuntimeError("no cluster")
-
-    monkeypatch.setattr(runner.DaskRunner, "run_pipeline", refuse)
-    with pytest.raises(ChildProcessError, match="DaskRunner failed: no cluster Run"):
-        Pipeline("DaskRunner", options).run(list, [1])
-    assert (seen[0].partition_size, seen[0].npartitions) == expected
-
-
-def test_dask_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    message = r"^--beam_runner=DaskRunner needs Dask\. .*pip install 't2tlite\["
-    with pytest.raises(ValueError, match=message):
-        Pipeline("DaskRunner").check()

@@ -63,30 +63,12 @@ def test_texts_that_are_taken_as_they_are(pair):
     assert list(checked_pairs(DictToy(yielded=pair), "dev", None))[1] == pair
 
 
-def _raises_later(split, tmp_dir):
-    yield "a", "b"
-    yield "c", {}[split]
+def test_code_that_fails(monkeypatch):
+    def pairs(self, split, tmp_dir):
+        yield "a", "b"
+        yield "c", int("x")
 
-
-def _no_file(split, tmp_dir):
-    yield "a", "b"
-    with open("no such file") as file:
-        yield file.read(), "x"
-
-
-LINE = _raises_later.__code__.co_firstlineno + 2
-
-
-@pytest.mark.parametrize(
-    ("pairs", "kind", "message"),
-    [
-        (lambda *_: None, ValueError, r"1: TypeError: 'NoneType' .*, in "),
-        (_raises_later, ValueError, rf"2: KeyError: 'train', in .*py, line {LINE}\."),
-        (_no_file, FileNotFoundError, r"2: FileNotFoundError: .*no such file"),
-    ],
-)
-def test_code_that_fails(monkeypatch, pairs, kind, message):
-    monkeypatch.setattr(DictToy, "pairs", lambda self, *args: pairs(*args))
-    with pytest.raises(kind, match=f"^dict_toy, train pair {message}") as error:
+    monkeypatch.setattr(DictToy, "pairs", pairs)
+    message = "^dict_toy, train pair 2: invalid literal for int"
+    with pytest.raises(ValueError, match=message):
         list(checked_pairs(DictToy(), "train", None))
-    assert "\n" not in str(error.value)

@@ -79,6 +79,14 @@ def test_data_in_which_a_bit_changed_is_made_again(data_dir, uninterrupted, name
     assert contents(data_dir) == uninterrupted
 
 
+def test_data_that_lost_a_shard_is_made_again(data_dir, uninterrupted):
+    (data_dir / "tiny_task" / "train-00002.arrow").unlink()
+    with pytest.raises(FileNotFoundError, match=r"is missing\. Run t2t-datagen again"):
+        open_dataset(data_dir).store("train")
+    assert not generate(TinyTask(), data_dir, num_processes=1).already_there
+    assert contents(data_dir) == uninterrupted
+
+
 def test_a_bit_that_changed_in_a_vocabulary_is_found(data_dir, tmp_path):
     run, path = RunFolder(tmp_path / "run"), data_dir / "tiny_task" / "vocab.model"
     run.create(HParams(), open_dataset(data_dir).manifest, [path])

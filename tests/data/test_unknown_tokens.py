@@ -55,9 +55,3 @@ def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
     path = data.dataset.folder / "train-00000.arrow"
     entry = encode_shards.split_entry([path])
     assert 0 < entry.target_unknown < manifest.split("train").target_unknown
-
-
-def test_learned_vocabularies_lack_nothing(data_dir):
-    manifest = open_dataset(data_dir).manifest
-    entries = [manifest.split(name) for name in manifest.splits]
-    assert not any(entry.source_unknown + entry.target_unknown for entry in entries)

@@ -6,30 +6,23 @@ import contextlib
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from t2tlite.config import DecodeHParams
 from t2tlite.console import progress_bar, say
-from t2tlite.data.beam_pipeline import Pipeline
+from t2tlite.data.beam_pipeline import MakeFile, Pipeline
 from t2tlite.decoding.text_decoder import Origin, TooLong
-from t2tlite.files.atomic_file import (
-    atomic_file,
-    full_disk_is_named,
-    open_directly,
-    replaceable,
-)
-from t2tlite.files.compression import STANDARD_INPUT, compressed
-from t2tlite.files.records import read_record, write_record
-from t2tlite.files.text_files import read_lines, shown
+from t2tlite.files import atomic_file, compression, text_files
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
-from t2tlite.programs.bulk.part import Part, encode_lines, encoded, open_part
-from t2tlite.programs.bulk.windows import (
-    Input,
+from t2tlite.programs.bulk.part import (
+    Part,
     Window,
-    WindowOutput,
     cut,
+    encode_lines,
+    encoded,
+    open_part,
     read_first,
 )
 from t2tlite.programs.runs.load import load
@@ -40,13 +33,19 @@ FILE_WINDOW = 2048
 PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
 
 
-def text_input(job: DecodeJob, path: str | Path) -> Input:
-    """A text file, a pipe or standard input to decode."""
-    is_pipe = Path(path) == STANDARD_INPUT or not Path(path).is_file()
-    return Input(_lines(job, path, is_pipe), Origin(shown(path)), is_pipe)
+def _windows(
+    job: DecodeJob, path: str | Path, size: int, prompt: bool = False
+) -> Iterator[Window]:
+    """The windows of a text file, a pipe or standard input."""
+    origin = Origin(text_files.shown(path))
+    return cut(_lines(job, path, origin), origin, size, prompt)
 
 
-def _lines(job: DecodeJob, path: str | Path, is_pipe: bool) -> Iterator[str]:
+def _is_pipe(path: str | Path) -> bool:
+    return Path(path) == compression.STANDARD_INPUT or not Path(path).is_file()
+
+
+def _lines(job: DecodeJob, path: str | Path, origin: Origin) -> Iterator[str]:
     """Yields the lines of an input, blank where a job cannot decode one, which is
     reported.
 
@@ -54,9 +53,11 @@ def _lines(job: DecodeJob, path: str | Path, is_pipe: bool) -> Iterator[str]:
     columns, are nearly always those of the whole file, and raise a ValueError. A stream
     has begun, so that there no fault of a line is an error.
     """
-    origin = Origin(shown(path))
+    is_pipe = _is_pipe(path)
     fault_of_line = ValueError if is_pipe else TooLong
-    for number, line in enumerate(read_lines(path, _report if is_pipe else None)):
+    for number, line in enumerate(
+        text_files.read_lines(path, _report if is_pipe else None)
+    ):
         try:
             if line or not is_pipe:
                 job.check(Window([line], origin.after(number)))
@@ -77,21 +78,28 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     Raises ValueError for a bad line of a file, before anything is decoded, or as
     `open_part`.
     """
-    text = text_input(job, source)
+    windows = _windows(job, source, job.window_size(FILE_WINDOW))
     with open_part(target, job.key) as part:
-        windows = cut(text, job.window_size(FILE_WINDOW))
-        decode_windows(job, windows, part, text.is_pipe)
-        totals = part.publish(job.lines)
-    return job.summary(totals)
+        decode_windows(job, windows, part, _is_pipe(source))
+        return job.summary(part.publish(job.lines))
 
 
 def decode_windows(
     job: DecodeJob, windows: Iterable[Window], part: Part, is_quiet: bool = False
 ) -> None:
-    """Reads all windows of an input, then decodes those that have no output yet."""
-    with part.missing(windows) as (total, missing):
-        for window, output in decoded(job, missing, total, is_quiet):
-            part.add(window, output)
+    """Reads all windows of an input, then decodes those that have no output yet. A
+    progress bar shows their lines, unless `is_quiet`.
+    """
+    with (
+        read_first(part.missing(windows), part.path.parent) as (total, missing),
+        progress_bar(
+            desc="decoding", total=total, unit=" sentences", is_quiet=is_quiet
+        ) as bar,
+    ):
+        for window in missing:
+            before = bar.n
+            part.add(window, job.run(window, bar.update))
+            bar.n = before + len(window.lines)  # blank lines too
 
 
 def decode_stream(
@@ -107,41 +115,23 @@ def decode_stream(
     `one_by_one` decodes each by itself even under tensor2tensor's rules. A file is read
     to its end first.
     """
-    text = text_input(job, source)
+    is_pipe = _is_pipe(source)
     size = job.window_size(PROMPT_WINDOW)
     if one_by_one and job.depends_on_batch:
         size = 1
-    windows = cut(text, size, prompt=not job.depends_on_batch)
-    is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
+    prompt = is_pipe and not job.depends_on_batch
+    windows = _windows(job, source, size, prompt)
     totals: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        total = None
-        if not text.is_pipe:
-            total, windows = stack.enter_context(read_first(windows))
-        stack.enter_context(full_disk_is_named(target or "standard output"))
+        if not is_pipe:
+            _, windows = stack.enter_context(read_first(windows))
+        stack.enter_context(atomic_file.full_disk_is_named(target or "standard output"))
         file = stack.enter_context(_opened(target))
-        for _, output in decoded(job, windows, total, is_quiet):
+        for window in windows:
+            output = job.run(window)
             _write(file, job.lines(output, totals["sentences"]))
             totals.update(output.counts)
     return job.summary(totals)
-
-
-def decoded(
-    job: DecodeJob,
-    windows: Iterable[Window],
-    total: int | None = None,
-    is_quiet: bool = False,
-) -> Iterator[tuple[Window, WindowOutput]]:
-    """Yields windows with their outputs. A progress bar shows the lines that are done
-    of `total`, unless `is_quiet` or standard error is no terminal.
-    """
-    with progress_bar(
-        desc="decoding", total=total, unit=" sentences", is_quiet=is_quiet
-    ) as bar:
-        for window in windows:
-            before = bar.n
-            yield window, job.run(window, bar.update)
-            bar.n = before + len(window.lines)  # blank lines too
 
 
 @contextlib.contextmanager
@@ -152,7 +142,10 @@ def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
     if target is None:
         yield getattr(sys.stdout, "buffer", None)
     else:
-        with open_directly(target) as file, compressed(file, Path(target)) as out:
+        with (
+            atomic_file.open_directly(target) as file,
+            compression.compressed(file, Path(target)) as out,
+        ):
             yield out
 
 
@@ -171,61 +164,38 @@ def decode_by_workers(
     """Decodes a file as `decode_file` does, but by a pipeline's workers; the seconds of
     the summary are those of all workers together.
 
-    The lines of each window wait in a folder, where a worker writes their output beside
-    them (`part.py`). The workers see the folder `run` and that of `target` under the
-    same paths as this machine. Raises ChildProcessError if an output is missing
-    afterwards.
+    A worker writes the output of a window to a file in the folder OUT.pieces. The
+    workers see the folder `run` and that of `target` under the same paths as this
+    machine. Raises as `Pipeline.make_files`.
     """
-    text, path = text_input(job, source), replaceable(target)
-    if path is None or text.is_pipe:
-        raise ValueError(
-            f"A pipeline reads a file and writes one. Received: {source} and {target}."
-        )
+    path = atomic_file.replaceable(target)
+    if path is None:
+        raise ValueError(f"A pipeline writes a file. Received: {target}.")
+    checkpoint = Path(job.model.checkpoint).absolute()
+    engine = job.model.engine
+    model = run.absolute(), checkpoint, engine.name, engine.quantization or None
+    start = functools.partial(_start_decoding, model, job.options, job.line_format)
     with open_part(path, job.key) as part:
-        windows = cut(text, job.window_size(FILE_WINDOW))
-        pieces = []
+        windows = _windows(job, source, job.window_size(FILE_WINDOW))
         try:
-            with part.missing(windows) as (_, missing):
-                for window in missing:
-                    part.pieces.mkdir(exist_ok=True)
-                    pieces.append(part.pieces.absolute() / f"{job.key(window)}.json")
-                    write_record(pieces[-1], window)
-            if pieces:
-                model = _model(job, run)
-                start = functools.partial(
-                    _start_decoding, model, job.options, job.line_format
-                )
-                pipeline.run(start, pieces)
+            missing = part.missing(windows)
+            tasks = ((part.piece(window), window) for window in missing)
+            pipeline.make_files(start, tasks)
         finally:
             part.take_up_pieces()
-        if part.is_incomplete:
-            raise ChildProcessError(
-                f"The workers of a pipeline must see {part.pieces} under the same path"
-                " as this machine. Received: no output of some lines, although all"
-                " have finished. Write to a file system that all share."
-            )
-        totals = part.publish(job.lines)
-    return job.summary(totals, whose=" of all workers together")
-
-
-def _model(job: DecodeJob, run: Path) -> tuple[Path, Path, str, str | None]:
-    """The arguments of `load` for the model of a job, in any process."""
-    engine = job.model.engine
-    checkpoint = Path(job.model.checkpoint).absolute()
-    return run.absolute(), checkpoint, engine.name, engine.quantization or None
+        return job.summary(part.publish(job.lines))
 
 
 def _start_decoding(
     model: tuple[Path, Path, str, str | None],
     options: DecodeHParams,
     line_format: LineFormat,
-) -> Callable[[Path], None]:
-    """What a worker does: it decodes windows, each given as a file of its lines."""
+) -> MakeFile:
+    """What a worker does, with the model of these arguments of `load`."""
     job = DecodeJob(load(*model), options, line_format)
     return functools.partial(_decode_piece, job)
 
 
-def _decode_piece(job: DecodeJob, piece: Path) -> None:
-    window = read_record(piece, Window, "The same command writes it again.")
-    with atomic_file(piece.with_suffix(".part")) as file:
+def _decode_piece(job: DecodeJob, path: Path, window: Window) -> None:
+    with atomic_file.atomic_file(path) as file:
         file.write(encoded(job.key(window), job.run(window)))

@@ -6,25 +6,17 @@ can resume.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import is_training
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.text_decoder import Origin, evenly_spaced
-from t2tlite.files.atomic_file import (
-    check_writable,
-    remove_temporary_files,
-    replaceable,
-)
-from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.files.text_files import write_lines
+from t2tlite.files import atomic_file, same_file, text_files
 from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob
-from t2tlite.programs.bulk.part import open_part
-from t2tlite.programs.bulk.windows import Input, WindowOutput, cut
+from t2tlite.programs.bulk.part import WindowOutput, cut, open_part
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
@@ -61,16 +53,24 @@ def decode_split(
     sources_file = folder.decoded_file(name, "src")
     references_file = folder.decoded_file(name, task.references_ending)
     own_files = [sources_file, references_file, folder.decoded_file(name, "json")]
-    _check_files([outputs_file, *own_files], dataset)
+    inputs = []
+    for entry in dataset.manifest.entries():
+        path = dataset.folder / entry.file
+        inputs.append((f"{path}, which is of the data", path))
+    outputs = []
+    for path in (outputs_file, *own_files):
+        atomic_file.check_writable(path)
+        outputs.append((str(path), path))
+    same_file.check_not_overwritten(outputs, inputs)
     origin = Origin(f"the sources of {split}")
     model.check_lengths(sources, origin)
-    text = Input(sources, origin)
+    windows = cut(sources, origin, job.window_size(SPLIT_WINDOW))
     # nothing can be beside a device
-    path = replaceable(outputs_file) or folder.decoded_file(name)
+    path = atomic_file.replaceable(outputs_file) or folder.decoded_file(name)
     with open_part(path, job.key) as part:
         for file in own_files:
-            remove_temporary_files(file.parent, file.name)
-        decode_windows(job, cut(text, job.window_size(SPLIT_WINDOW)), part)
+            atomic_file.remove_temporary_files(file.parent, file.name)
+        decode_windows(job, windows, part)
         n_best: list[list[Output]] = []
         totals: Counter[str] = Counter()
         for output in part.outputs():
@@ -81,20 +81,22 @@ def decode_split(
             sources, references, n_best, job.options, slow_metrics=True, task=task
         )
         # first, so that it is not lost if the rest cannot be written
-        _print_examples(sources, n_best, references)
+        for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
+            print(f"source       {sources[i]}")
+            print(f"output       {n_best[i][0].text}")
+            print(f"reference    {references[i]}\n")
         print(f"{score} on {split} ({len(sources):,} sentences)")
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
         print(
             f"Run {folder}, checkpoint {', '.join((model.checkpoint, *model.others))},"
-            f" {task.outputs}"
-            f" {outputs_file}, references {references_file}",
+            f" {task.outputs} {outputs_file}, references {references_file}",
             flush=True,
         )
         output = WindowOutput(sources, n_best, totals)
-        write_lines(outputs_file, job.lines(output))
-        write_lines(sources_file, sources)
-        write_lines(references_file, references)
+        text_files.write_lines(outputs_file, job.lines(output))
+        text_files.write_lines(sources_file, sources)
+        text_files.write_lines(references_file, references)
         record = DecodeRecord(
             split=split,
             step=model.step,
@@ -114,44 +116,17 @@ def decode_split(
         part.remove()
 
 
-def _check_files(outputs: Sequence[Path], dataset: Dataset) -> None:
-    """Raises OSError if a file cannot be written, and ValueError if two are the same,
-    or one is a file of the data.
-    """
-    for path in outputs:
-        check_writable(path)
-    inputs = []
-    for entry in dataset.manifest.entries():
-        path = dataset.folder / entry.file
-        inputs.append((f"{path}, which is of the data", path))
-    check_not_overwritten([(str(path), path) for path in outputs], inputs)
-
-
 def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     """The name of the record: split, checkpoint, and the options and engine that are
     not the default.
     """
     model = job.model
-    changes: dict[str, object] = {}
-    defaults = decode_options(model.manifest)
-    for name, (value, _) in job.options.diff(defaults).items():
-        changes[name] = value
+    differences = job.options.diff(decode_options(model.manifest))
+    changes = {name: value for name, (value, _) in differences.items()}
     if model.engine.name != TENSORFLOW:
         changes["engine"] = model.engine.name
         changes["quantization"] = model.engine.quantization
     return folder.decode_name(split, model.checkpoint, changes, model.others)
-
-
-def _print_examples(
-    sources: Sequence[str],
-    n_best: Sequence[Sequence[Output]],
-    references: Sequence[str],
-) -> None:
-    """Prints sources with their best outputs and references."""
-    for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
-        print(f"source       {sources[i]}")
-        print(f"output       {n_best[i][0].text}")
-        print(f"reference    {references[i]}\n")
 
 
 def check_split(dataset: Dataset, split: str) -> None:

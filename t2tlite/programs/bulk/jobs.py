@@ -10,24 +10,26 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import rules_of
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
-from t2tlite.programs.bulk.windows import WHOLE, Window, WindowOutput
+from t2tlite.programs.bulk.part import KEY_DIGITS, WHOLE, Window, WindowOutput
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser, penn_words
 from t2tlite.tasks.task import Output
 
 TEXT, NBEST, JSONL = "text", "nbest", "jsonl"  # formats of output
 DECIMALS = 6  # of log-probabilities and scores after the point
-KEY_DIGITS = 32
 # forms of input lines
 PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 UNSCORED = Output("", math.nan, math.nan)
+
+# the sources of lines, and the texts behind their TABs, if the lines have these
+Columns = tuple[list[str], list[str] | None]
+Outputs = tuple[list[str], list[list[Output]]]  # sources, and the outputs of each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +43,6 @@ class LineFormat:
     raw_text: bool = False  # of a parser: punctuation is separated from words first
 
 
-PLAIN = LineFormat()
-
-
 @dataclasses.dataclass(frozen=True)
 class DecodeJob:
     """Decodes sentences, or lines "source TAB prefix", of files, pipes and splits.
@@ -53,12 +52,16 @@ class DecodeJob:
 
     model: Translator
     options: DecodeHParams
-    line_format: LineFormat = PLAIN
-    name: ClassVar[str] = "decode"
+    line_format: LineFormat = LineFormat()
 
     def __post_init__(self) -> None:
         if self.line_format.raw_text:
             parser(self.model.task, self.model.manifest.name)
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether the output of a line also depends on what is decoded with it."""
+        return rules_of(self.options).depends_on_batch
 
     def window_size(self, size: int) -> int:
         """How many lines a window has: at least `size` and batch_size, or all if
@@ -67,6 +70,30 @@ class DecodeJob:
         if self.depends_on_batch:
             return WHOLE
         return max(size, self.options.batch_size)
+
+    def key(self, window: Window) -> str:
+        """A hash of a window's lines and of everything else that its output depends
+        on.
+        """
+        content = f"{self._provenance} {window.lines!r}"
+        return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
+
+    @functools.cached_property
+    def _provenance(self) -> str:
+        """What an output depends on in addition to its line."""
+        checkpoints = self.model.checkpoint, *self.model.others
+        engine = self.model.engine
+        parts = (
+            type(self).__name__,
+            t2tlite.__version__,
+            list(map(checkpoint_identity, checkpoints)),
+            engine.name,
+            engine.quantization,
+            self.options,
+            # not of how it is written
+            dataclasses.replace(self.line_format, output_format=""),
+        )
+        return repr(parts)
 
     def check(self, window: Window) -> None:
         """Raises ValueError where a line does not have its format or is too long; the
@@ -82,13 +109,26 @@ class DecodeJob:
         started = time.monotonic()
         sources, n_best = self._outputs(window, done)
         best = [outputs[0] for outputs in n_best if outputs]
-        tokens = 0
-        for output in best:
-            tokens += len(output.ids) + 1  # the EOS
-        counts = Counter(sentences=len(sources), tokens=tokens)
-        counts += self.model.task_under(self.options).tally(best)
+        counts = self.model.task_under(self.options).tally(best)
+        counts["sentences"] = len(sources)
+        # with the EOS of each
+        counts["tokens"] = len(best) + sum(len(output.ids) for output in best)
         counts["milliseconds"] = round(1000 * (time.monotonic() - started))
         return WindowOutput(sources, n_best, dict(counts))
+
+    def _columns(self, window: Window) -> Columns:
+        if self.line_format.prefixes:
+            return _columns(window, PREFIXED)
+        if self.line_format.raw_text:
+            return list(map(penn_words, window.lines)), None
+        return window.lines, None
+
+    def _outputs(self, window: Window, done: Done) -> Outputs:
+        sources, prefixes = self._columns(window)
+        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
+        if self.line_format.alignments:
+            n_best = self.model.aligned(sources, n_best)
+        return sources, n_best
 
     def lines(self, decoded: WindowOutput, first_number: int = 0) -> Iterator[str]:
         """Yields what is written for sources, which are numbered from `first_number`,
@@ -96,87 +136,42 @@ class DecodeJob:
         """
         rows = zip(decoded.sources, decoded.n_best, strict=True)
         for number, (source, outputs) in enumerate(rows, first_number):
-            if self.output_format == TEXT:
-                yield outputs[0].text
-            elif self.output_format == JSONL:
-                hypotheses = []
-                for output in outputs:
-                    tokens = self.model.target_encoder.pieces(output.ids)
-                    hypotheses.append(output.as_json(DECIMALS) | {"tokens": tokens})
-                yield _json_line({"source": source, "hypotheses": hypotheses})
-            else:
-                for output in outputs:
-                    yield _nbest_line(number, output)
+            yield from self._written(number, source, outputs)
 
-    def key(self, window: Window) -> str:
-        """A hash of a window's lines and of everything else that its output depends
-        on.
-        """
-        content = json.dumps([self._provenance, window.lines])
-        return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
+    def _written(
+        self, number: int, source: str, outputs: list[Output]
+    ) -> Iterator[str]:
+        default = NBEST if self.options.return_beams > 1 else TEXT
+        output_format = self.line_format.output_format or default
+        if output_format == TEXT:
+            yield outputs[0].text
+        elif output_format == NBEST:  # as Moses writes it
+            for output in outputs:
+                log_prob = f"log_prob= {_decimals(output.log_prob)}"
+                score = _decimals(output.score)
+                yield f"{number} ||| {output.text} ||| {log_prob} ||| {score}"
+        else:
+            hypotheses = []
+            for output in outputs:
+                tokens = self.model.target_encoder.pieces(output.ids)
+                hypotheses.append(output.as_json(DECIMALS) | {"tokens": tokens})
+            yield _json_line({"source": source, "hypotheses": hypotheses})
 
-    def summary(self, counts: Mapping[str, int], whose: str = "") -> str:
+    def summary(self, counts: Mapping[str, int]) -> str:
         """Sentences and tokens per second, and what the task had to do to make the
-        outputs. `whose` says whose seconds they are.
+        outputs.
         """
-        sentences = counts["sentences"]
-        seconds = max(counts["milliseconds"] / 1000, 1e-9)
-        speed = (
-            f"{sentences:,} sentences in {seconds:.1f} s{whose},"
-            f" {sentences / seconds:,.1f} sentences/s,"
-            f" {counts['tokens'] / seconds:,.0f} target tokens/s"
-        )
         of_task = Counter(counts)
-        for name in ("sentences", "tokens", "milliseconds"):
-            del of_task[name]
+        sentences = of_task.pop("sentences", 0)
+        tokens = of_task.pop("tokens", 0)
+        seconds = max(of_task.pop("milliseconds", 0) / 1000, 1e-9)
+        speed = (
+            f"{sentences:,} sentences in {seconds:.1f} s,"
+            f" {sentences / seconds:,.1f} sentences/s,"
+            f" {tokens / seconds:,.0f} target tokens/s"
+        )
         repairs = self.model.task_under(self.options).summary(of_task)
         return f"{speed}\n{repairs}".rstrip()
-
-    @property
-    def depends_on_batch(self) -> bool:
-        """Whether the output of a line also depends on what is decoded with it."""
-        return rules_of(self.options).depends_on_batch
-
-    @property
-    def output_format(self) -> str:
-        """TEXT, NBEST or JSONL."""
-        default = NBEST if self.options.return_beams > 1 else TEXT
-        return self.line_format.output_format or default
-
-    @functools.cached_property
-    def _provenance(self) -> dict[str, object]:
-        """What an output depends on in addition to its line: values of JSON."""
-        checkpoints = self.model.checkpoint, *self.model.others
-        return {
-            "work": self.name,
-            "t2tlite": t2tlite.__version__,
-            "checkpoint": " + ".join(map(checkpoint_identity, checkpoints)),
-            "engine": self.model.engine.name,
-            "quantization": self.model.engine.quantization,
-            **dataclasses.asdict(self.options),
-            **dataclasses.asdict(self.line_format),
-            "output_format": "",  # only of how it is written
-        }
-
-    def _columns(self, window: Window) -> tuple[list[str], list[str] | None]:
-        """The sources of the lines, and the texts after the TABs, if lines have
-        these.
-        """
-        if self.line_format.prefixes:
-            return _columns(window, PREFIXED)
-        if self.line_format.raw_text:
-            return list(map(penn_words, window.lines)), None
-        return window.lines, None
-
-    def _outputs(
-        self, window: Window, done: Done
-    ) -> tuple[list[str], list[list[Output]]]:
-        """The sources of a window, and the outputs of each."""
-        sources, prefixes = self._columns(window)
-        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
-        if self.line_format.alignments:
-            n_best = self.model.aligned(sources, n_best)
-        return sources, n_best
 
 
 class ScoreJob(DecodeJob):
@@ -184,35 +179,12 @@ class ScoreJob(DecodeJob):
     written as NaN.
     """
 
-    name = "score"
     depends_on_batch = False
 
-    def lines(self, decoded: WindowOutput, first_number: int = 0) -> Iterator[str]:
-        """Yields the log_prob and score of each pair; under tensor2tensor's rules the
-        score alone.
-        """
-        per_token = rules_of(self.options).scores_per_token
-        for source, outputs in zip(decoded.sources, decoded.n_best, strict=True):
-            output = outputs[0] if outputs else UNSCORED
-            if per_token:
-                values = {"negative_log_prob_per_token": output.score}
-            else:
-                values = {"log_prob": output.log_prob, "score": output.score}
-            if self.line_format.output_format == JSONL:
-                record: dict[str, object] = {"source": source, "target": output.text}
-                for name, value in values.items():
-                    # JSON has no NaN
-                    record[name] = None if math.isnan(value) else round(value, DECIMALS)
-                yield _json_line(record)
-            else:
-                yield "\t".join(f"{value:.{DECIMALS}f}" for value in values.values())
-
-    def _columns(self, window: Window) -> tuple[list[str], list[str] | None]:
+    def _columns(self, window: Window) -> Columns:
         return _columns(window, PAIR)
 
-    def _outputs(
-        self, window: Window, done: Done
-    ) -> tuple[list[str], list[list[Output]]]:
+    def _outputs(self, window: Window, done: Done) -> Outputs:
         lines = [line or "\t" for line in window.lines]
         sources, targets = _columns(Window(lines, window.origin), PAIR)
         scored = self.model.score_hypotheses(sources, targets, self.options, done)
@@ -220,6 +192,29 @@ class ScoreJob(DecodeJob):
         for line, output in zip(window.lines, scored, strict=True):
             outputs.append([output] if line else [])
         return sources, outputs
+
+    def _written(
+        self, number: int, source: str, outputs: list[Output]
+    ) -> Iterator[str]:
+        """The log_prob and score of a pair; under tensor2tensor's rules the score
+        alone.
+        """
+        output = outputs[0] if outputs else UNSCORED
+        values = {"log_prob": output.log_prob, "score": output.score}
+        if rules_of(self.options).scores_per_token:
+            values = {"negative_log_prob_per_token": output.score}
+        if self.line_format.output_format != JSONL:
+            yield "\t".join(map(_decimals, values.values()))
+            return
+        record: dict[str, object] = {"source": source, "target": output.text}
+        for name, value in values.items():
+            # JSON has no NaN
+            record[name] = None if math.isnan(value) else round(value, DECIMALS)
+        yield _json_line(record)
+
+
+def _decimals(value: float) -> str:
+    return f"{value:.{DECIMALS}f}"
 
 
 def _columns(window: Window, form: str) -> tuple[list[str], list[str]]:
@@ -249,11 +244,3 @@ def _json_line(value: dict[str, object]) -> str:
     for mark in "\x85\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text
-
-
-def _nbest_line(number: int, output: Output) -> str:
-    """A line of an n-best list in Moses's format: number, text, named values, score."""
-    return (
-        f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DECIMALS}f} |||"
-        f" {output.score:.{DECIMALS}f}"
-    )

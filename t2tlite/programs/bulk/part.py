@@ -1,74 +1,117 @@
-"""OUT.part, the file that keeps what is done of the output OUT until all is.
+"""The windows of an input, and OUT.part, which keeps what is done of the output OUT.
 
-Its first line is PART_HEADER. Each further one has the output of a window, as `encoded`
-writes it: a key, which is a hash of the window's lines and of everything else that the
-output depends on (`DecodeJob.key`), and the SHA-256 of the whole. Lines are only
-appended, and what a killed process wrote of one is cut off. The same command, run
-again, finds the windows that are done by their keys. At the end it makes OUT of all
-outputs and removes OUT.part.
+An input is cut into windows: consecutive lines, which are decoded by themselves. The
+first line of OUT.part is PART_HEADER. Each further one has the output of a window: the
+SHA-256 of what follows, and a key, which is a hash of the window's lines and of
+everything else that the output depends on (`DecodeJob.key`). Lines are only appended,
+and what a killed process wrote of one is cut off. The same command, run again, finds
+the windows that are done by their keys. At the end it makes OUT of all outputs and
+removes OUT.part.
 
 The workers of a pipeline write such lines into files of their own, in the folder
 OUT.pieces; OUT.part takes them up.
 """
 
-from __future__ import annotations
-
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
-import re
+import pickle
+import sys
+import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from t2tlite.console import say
-from t2tlite.files.atomic_file import (
-    atomic_file,
-    full_disk_is_named,
-    remove_temporary_files,
-)
-from t2tlite.files.compression import compressed
-from t2tlite.files.lock import locked
-from t2tlite.files.own_files import own, remove_files, remove_if_empty
-from t2tlite.programs.bulk.windows import Window, WindowOutput, read_first
+from t2tlite.decoding.text_decoder import NO_FILE, Origin
+from t2tlite.files import atomic_file, compression, lock, own_files
+from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.tasks.task import Output
 
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
-# KEY.json, the lines of a window, and KEY.part, its output; also written in part
-PIECE_FILE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
-
+KEY_DIGITS = 32  # hexadecimal
 KEPT_FIELDS = 6  # of an Output; the others are a parser's tree and its repairs
+WHOLE = sys.maxsize  # the size of a window that has all lines of an input
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """Consecutive lines of an input, which are decoded by themselves, elsewhere or
+    later.
+    """
+
+    lines: list[str]
+    origin: Origin = NO_FILE  # of the first line
+
+
+class WindowOutput(NamedTuple):
+    """What was decoded for a window, or a whole input."""
+
+    sources: list[str]
+    n_best: list[list[Output]]  # of each source, best first
+    counts: dict[str, int]  # sentences, tokens, milliseconds, repairs
+
 
 KeyOf = Callable[[Window], str]
 # the lines of an output, of which the first has this number
 LinesOf = Callable[[WindowOutput, int], Iterable[str]]
 
 
-@contextlib.contextmanager
-def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
-    """Opens what is done of `target`, which no other process can decode to meanwhile.
+def cut(
+    lines: Iterable[str], origin: Origin, size: int, prompt: bool = False
+) -> Iterator[Window]:
+    """Yields windows of `size` lines to a quarter more, which end at the first line
+    whose CRC-32 is a multiple of an eighth of `size`, or, with `prompt`, with the lines
+    that have arrived. Lines are read when their window is cut.
 
-    Raises ValueError if another process does, or OUT.part is not t2tlite's. After an
-    exception in the block, reports how many lines are done.
+    So where a line was inserted or deleted, the window ends at the same line as before,
+    nearly always, and later windows are the same.
     """
-    with (
-        full_disk_is_named(target),
-        locked(part_file(target), f"decode to {target.name}") as handle,
-        open(handle, "r+b", closefd=False) as file,
-    ):
-        remove_temporary_files(target.parent, target.name)
-        part = Part(target, file, key_of)
-        try:
-            yield part
-        except BaseException:
-            if done := part.lines_done():
-                say(
-                    f"{done:,} lines are done, in {part.path}. The same command"
-                    " decodes the others."
-                )
-            raise
+    slack = size // 4
+    modulus = max(1, slack // 2)
+    ahead = ReadAhead(iter(lines)) if prompt else None
+    window: list[str] = []
+    for line in ahead or lines:
+        window.append(line)
+        is_full = len(window) >= size + slack
+        if len(window) >= size:
+            is_full = is_full or zlib.crc32(line.encode()) % modulus == 0
+        if ahead:
+            is_full = is_full or not ahead.ready()
+        if is_full:
+            yield Window(window, origin)
+            origin = origin.after(len(window))
+            window = []
+    if window:
+        yield Window(window, origin)
+
+
+@contextlib.contextmanager
+def read_first(
+    windows: Iterable[Window], folder: Path | None = None
+) -> Iterator[tuple[int, Iterator[Window]]]:
+    """Reads windows to their end, so that a bad line is found before anything is
+    decoded. Yields the number of their lines, and the windows.
+
+    They wait in a temporary file in `folder`.
+    """
+    with tempfile.TemporaryFile(dir=folder) as spool:
+        count = 0
+        for window in windows:
+            pickle.dump(window, spool)
+            count += len(window.lines)
+        spool.seek(0)
+        yield count, _windows(spool)
+
+
+def _windows(spool: BinaryIO) -> Iterator[Window]:
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(spool)
 
 
 class Part:
@@ -81,53 +124,46 @@ class Part:
 
     def __init__(self, target: Path, file: BinaryIO, key_of: KeyOf) -> None:
         self.path = part_file(target)
-        self.pieces = own(Path(f"{target}.pieces"))
+        self.pieces = own_files.own(Path(f"{target}.pieces"))
         self._target = target
         self._file = file
         self._key_of = key_of
         self._starts: dict[str, int] = {}  # key -> where its line begins
-        self._sizes: dict[str, int] = {}  # key -> sentences of the window
         self._keys: list[str] = []  # of the input's windows
         self._find_outputs()
         self.take_up_pieces()
 
-    @contextlib.contextmanager
-    def missing(
-        self, windows: Iterable[Window]
-    ) -> Iterator[tuple[int, Iterator[Window]]]:
-        """Reads the windows of an input, and reports how many lines are done. Yields
-        the number of the other lines, and their windows.
+    def missing(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """Yields the windows of an input that have no output yet, equal ones once, and
+        then says how many lines have one.
         """
-        with read_first(self._missing(windows), self.path.parent) as missing:
-            if done := self.lines_done():
-                say(f"Resuming: {done:,} lines are done, in {self.path}.")
-            yield missing
-
-    def _missing(self, windows: Iterable[Window]) -> Iterator[Window]:
-        """Yields the windows that have no output yet, equal ones once."""
-        seen = set(self._starts)
+        done = 0
+        seen = set()
         for window in windows:
             key = self._key_of(window)
             self._keys.append(key)
-            if key not in seen:
+            if key in self._starts:
+                done += len(window.lines)
+            elif key not in seen:
                 yield window
             seen.add(key)
+        if done:
+            say(f"Resuming: {done:,} lines are done, in {self.path}.")
 
     def add(self, window: Window, output: WindowOutput) -> None:
         self._append(encoded(self._key_of(window), output))
 
+    def piece(self, window: Window) -> Path:
+        """The file in which a worker writes the output of a window."""
+        return self.pieces / f"{self._key_of(window)}.part"
+
     def outputs(self) -> Iterator[WindowOutput]:
-        """Yields the outputs of the windows in the order of the input. Raises KeyError
-        if one is missing.
+        """Yields the outputs of the windows in the order of the input, all of which
+        must be there.
         """
         for key in self._keys:
             self._file.seek(self._starts[key])
             yield _output(_record(self._file.readline()))
-
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether a window of the input has no output."""
-        return not self._starts.keys() >= set(self._keys)
 
     def publish(self, lines_of: LinesOf) -> Counter[str]:
         """Writes the lines of all outputs to OUT, in one step, and removes OUT.part.
@@ -135,8 +171,8 @@ class Part:
         """
         totals: Counter[str] = Counter()
         with (
-            atomic_file(self._target) as file,
-            compressed(file, self._target) as out,
+            atomic_file.atomic_file(self._target) as file,
+            compression.compressed(file, self._target) as out,
         ):
             for output in self.outputs():
                 out.write(encode_lines(lines_of(output, totals["sentences"])))
@@ -148,21 +184,16 @@ class Part:
         """Empties OUT.part, which is then removed: OUT is complete."""
         self._file.truncate(0)
 
-    def lines_done(self) -> int:
-        """The lines of the input whose windows have an output; equal windows count
-        once.
-        """
-        return sum(self._sizes.get(key, 0) for key in set(self._keys))
-
     def take_up_pieces(self) -> None:
         """Adds what workers have done, and removes their files."""
-        for file in self.pieces.glob("*.part"):
-            self._append(file.read_bytes())
-        remove_files(self.pieces, PIECE_FILE.fullmatch)
-        remove_if_empty(self.pieces)
+        for piece in self.pieces.glob("[0-9a-f]" * KEY_DIGITS + ".part"):
+            self._append(piece.read_bytes())
+            piece.unlink()
+        atomic_file.remove_temporary_files(self.pieces)
+        own_files.remove_if_empty(self.pieces)
 
     def _append(self, line: bytes) -> None:
-        start = self._file.seek(0, 2)
+        start = self._file.seek(0, os.SEEK_END)
         self._file.write(line if start else PART_HEADER + line)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -187,25 +218,39 @@ class Part:
     def _note(self, line: bytes, start: int) -> None:
         """Notes where an output is, unless it is damaged."""
         with contextlib.suppress(ValueError):
-            key, *_, counts = _record(line)
-            self._starts[key] = start
-            self._sizes[key] = counts["sentences"]
+            self._starts[_record(line)[0]] = start
+
+
+@contextlib.contextmanager
+def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
+    """Opens what is done of `target`, which no other process can decode to meanwhile.
+
+    Raises ValueError if another process does, or OUT.part is not t2tlite's.
+    """
+    with (
+        atomic_file.full_disk_is_named(target),
+        lock.locked(part_file(target), f"decode to {target.name}") as handle,
+        open(handle, "r+b", closefd=False) as file,
+    ):
+        atomic_file.remove_temporary_files(target.parent, target.name)
+        yield Part(target, file, key_of)
 
 
 def part_file(target: Path) -> Path:
     """OUT.part."""
-    return own(Path(f"{target}.part"))
+    return own_files.own(Path(f"{target}.part"))
 
 
 def encoded(key: str, output: WindowOutput) -> bytes:
     """The line of OUT.part for the output of a window. Trees are left out, which the
     outputs have as text.
     """
-    n_best = []
-    for outputs in output.n_best:
-        n_best.append([list(vars(each).values())[:KEPT_FIELDS] for each in outputs])
-    content = json.dumps([key, output.sources, n_best, output.counts])
+    content = json.dumps([key, *output], default=_kept)
     return f"{_sha256(content)} {content}\n".encode()
+
+
+def _kept(output: Output) -> list[Any]:
+    return list(vars(output).values())[:KEPT_FIELDS]
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
@@ -224,13 +269,10 @@ def _record(line: bytes) -> list[Any]:
 
 def _output(record: list[Any]) -> WindowOutput:
     _, sources, n_best, counts = record
-    outputs = []
-    for fields in n_best:
-        hypotheses = []
-        for text, score, log_prob, ids, *more in fields:
-            hypotheses.append(Output(text, score, log_prob, tuple(ids), *more))
-        outputs.append(hypotheses)
-    return WindowOutput(sources, outputs, counts)
+    for outputs in n_best:
+        for i, (text, score, log_prob, ids, *more) in enumerate(outputs):
+            outputs[i] = Output(text, score, log_prob, tuple(ids), *more)
+    return WindowOutput(sources, n_best, counts)
 
 
 def _sha256(content: str) -> str:

@@ -5,21 +5,16 @@ A scheduler and two worker processes on this machine stand for it. One worker is
 in the middle of the work.
 """
 
-from __future__ import annotations
-
 import contextlib
-import dataclasses
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from bulk_cases import SENTENCES
+from bulk_cases import SENTENCES, write
 from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen, t2t_decoder
@@ -34,116 +29,77 @@ WAIT_SECONDS = 120
 LINES = [f"{SENTENCES[i % 6]} {i}" for i in range(500)]  # no two windows are equal
 
 
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """A running scheduler, and its worker processes."""
-
-    flags: list[str]  # that run a pipeline on it
-    workers: list[subprocess.Popen]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    file = tmp_path / "scheduler.json"
-    local = [f"--scheduler-file={file}", "--host=127.0.0.1", "--no-dashboard"]
-    worker = [
-        "dask_worker",
-        *local,
-        "--nthreads=1",
-        "--no-nanny",
-        f"--local-directory={tmp_path}/dask",
-    ]
-    with contextlib.ExitStack() as stack:
-        start = stack.enter_context
-        start(process(["dask_scheduler", *local, "--port=0"]))
-        wait_until(file.exists, "the scheduler")
-        workers = [start(process(worker)) for _ in range(2)]
-        address = json.loads(file.read_text())["address"]
-        yield Cluster(
-            [
-                "--beam_runner=DaskRunner",
-                f"--beam_options=--dask_client_address={address}",
-            ],
-            workers,
-        )
-
-
 @contextlib.contextmanager
-def process(command: list[str]) -> Iterator[subprocess.Popen]:
+def process(name, *flags):
     """A program of Dask, killed at the end."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
-    arguments = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
-    with subprocess.Popen(
-        arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as running:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", f"distributed.cli.{name}", *flags]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=environment, **quiet) as running:
         try:
             yield running
         finally:
             running.kill()
 
 
-def wait_until(is_true: Callable[[], bool], what: str) -> None:
+def wait_until(is_true):
     end = time.monotonic() + WAIT_SECONDS
     while not is_true():
-        assert time.monotonic() < end, f"{what} took too long"
+        assert time.monotonic() < end
         time.sleep(0.02)
 
 
-@contextlib.contextmanager
-def killed_worker(cluster: Cluster, is_started: Callable[[], bool]) -> Iterator[None]:
-    """Kills a worker once `is_started` is true, which must happen inside the block."""
+@pytest.fixture
+def cluster(tmp_path):
+    """cluster(program, flags, folder, pattern): runs a program on a cluster, a worker of
+    which is killed when there is such a file.
+    """
+    file = tmp_path / "scheduler.json"
+    local = [f"--scheduler-file={file}", "--host=127.0.0.1", "--no-dashboard"]
+    alone = ["--nthreads=1", "--no-nanny", f"--local-directory={tmp_path}/dask"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(process("dask_scheduler", *local, "--port=0"))
+        wait_until(file.exists)
+        workers = []
+        for _ in range(2):
+            workers.append(stack.enter_context(process("dask_worker", *local, *alone)))
+        address = json.loads(file.read_text())["address"]
+        options = f"--dask_client_address={address} --dask_partition_size=1"
+        beam = ["--beam_runner=DaskRunner", f"--beam_options={options}"]
 
-    def kill() -> None:
-        wait_until(is_started, "the pipeline")
-        cluster.workers[0].kill()
+        def run(program, flags, folder, pattern):
+            def kill():
+                wait_until(lambda: any(folder.rglob(pattern)))
+                workers[0].kill()
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    yield
-    thread.join()
-    assert cluster.workers[0].wait(WAIT_SECONDS) < 0
+            thread = threading.Thread(target=kill)
+            thread.start()
+            assert program.main([*flags, *beam]) == 0
+            thread.join()
+            assert workers[0].wait(WAIT_SECONDS) < 0
+
+        yield run
 
 
 def test_data_equals_that_of_one_process(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
     make = ["--problem=grammar_ende", "--train_size=4000", "--vocab_size=600"]
-    assert (
-        t2t_datagen.main([*make, f"--data_dir={tmp_path}/local", "--num_processes=1"])
-        == 0
-    )
-    with killed_worker(cluster, lambda: any((tmp_path / "dask_data").rglob("*.arrow"))):
-        assert (
-            t2t_datagen.main(
-                [*make, f"--data_dir={tmp_path}/dask_data", *cluster.flags]
-            )
-            == 0
-        )
-    assert contents(tmp_path / "dask_data") == contents(tmp_path / "local")
+    assert t2t_datagen.main([*make, f"--data_dir={tmp_path}/local"]) == 0
+    folder = tmp_path / "dask_data"
+    cluster(t2t_datagen, [*make, f"--data_dir={folder}"], folder, "*.arrow")
+    assert contents(folder) == contents(tmp_path / "local")
 
 
 def test_translations_equal_those_of_one_process(
     cluster, tiny_run, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(decode_file, "FILE_WINDOW", 20)
-    source = tmp_path / "in.txt"
-    source.write_text("".join(f"{line}\n" for line in LINES))
-    command = [
-        f"--output_dir={tiny_run.run}",
-        f"--decode_from_file={source}",
-        "--decode_hparams=beam_size=2",
-    ]
-    assert t2t_decoder.main([*command, f"--decode_to_file={tmp_path}/local.txt"]) == 0
+    source = write(tmp_path / "in.txt", LINES)
+    decode = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]
+    decode.append("--decode_hparams=beam_size=2")
+    local, dask = tmp_path / "local.txt", tmp_path / "dask.txt"
+    assert t2t_decoder.main([*decode, f"--decode_to_file={local}"]) == 0
     pieces = tmp_path / "dask.txt.pieces"
-    with killed_worker(cluster, lambda: any(pieces.glob("*.part"))):
-        assert (
-            t2t_decoder.main(
-                [*command, f"--decode_to_file={tmp_path}/dask.txt", *cluster.flags]
-            )
-            == 0
-        )
-    assert (tmp_path / "dask.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
-    assert len((tmp_path / "dask.txt").read_text().splitlines()) == 500
+    cluster(t2t_decoder, [*decode, f"--decode_to_file={dask}"], pieces, "*.part")
+    assert dask.read_bytes() == local.read_bytes()
+    assert len(dask.read_text().splitlines()) == 500

@@ -5,7 +5,7 @@ import os
 import pytest
 from bulk_cases import LINES, SENTENCES, write
 
-from t2tlite.programs.bulk import decode_file, windows
+from t2tlite.programs.bulk import decode_file, part
 from t2tlite.programs.bulk.decode_file import decode_stream
 from t2tlite.programs.runs.translator import Translator
 
@@ -36,7 +36,7 @@ class AllArrived:
 def test_large_pipe_is_decoded_in_windows(
     open_job, model, tmp_path, capsys, calls, monkeypatch
 ):
-    monkeypatch.setattr(windows, "ReadAhead", AllArrived)
+    monkeypatch.setattr(part, "ReadAhead", AllArrived)
     read, feed = os.pipe()
     os.write(feed, "".join(f"{line}\n" for line in SENTENCES[:5]).encode())
     os.close(feed)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
-from t2tlite.programs.bulk.windows import Window
+from t2tlite.programs.bulk.part import Window
 
 SENTENCES = ["red cat sees dog", "", "horse bites bird today"]
 

@@ -10,15 +10,14 @@ from types import SimpleNamespace
 import pytest
 from bulk_cases import SENTENCES
 
-from t2tlite.config import DecodeHParams
 from t2tlite.decoding.text_decoder import NO_FILE, Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
-from t2tlite.programs.bulk.windows import Input, Window, cut
+from t2tlite.programs.bulk.part import Window, cut
 
 
 def windows(job, lines):
     """The windows of three lines, decoded."""
-    return map(job.run, cut(Input(lines, NO_FILE), 3))
+    return map(job.run, cut(lines, NO_FILE, 3))
 
 
 def test_windows_are_read_as_needed(model):
@@ -48,16 +47,9 @@ def test_counts_are_those_of_the_best_outputs(model):
     assert counts == {"sentences": 3, "tokens": tokens}
 
 
-@pytest.mark.parametrize(("rules", "sizes"), [(False, [3, 2]), (True, [5])])
-def test_batches_of_sentences_keep_one_window(model, rules, sizes):
-    job = DecodeJob(model, DecodeHParams(t2t_rules=rules, batch_size=1))
-    windows = cut(Input(SENTENCES[:5], NO_FILE), job.window_size(3))
-    assert [len(window.lines) for window in windows] == sizes
-
-
 def test_windows_have_all_lines_and_a_quarter_more_at_most():
     lines = [f"line {number}" for number in range(5000)]
-    windows = list(cut(Input(lines, Origin("in.txt")), 64))
+    windows = list(cut(lines, Origin("in.txt"), 64))
     assert [line for window in windows for line in window.lines] == lines
     before = 0
     for window in windows:
@@ -65,8 +57,8 @@ def test_windows_have_all_lines_and_a_quarter_more_at_most():
         before += len(window.lines)
     sizes = [len(window.lines) for window in windows[:-1]]
     assert 64 <= min(sizes) < max(sizes) <= 80
-    repeated = Input(["line 1"] * 1000, NO_FILE)
-    assert len(list(cut(repeated, 64))) == 13  # 1000 / 80
+    repeated = cut(["line 1"] * 1000, NO_FILE, 64)
+    assert len(list(repeated)) == 13  # 1000 / 80
 
 
 def test_key_is_of_everything_that_the_output_depends_on(model):
