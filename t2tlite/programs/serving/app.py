@@ -2,40 +2,26 @@
 
 import asyncio
 import importlib.resources
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Collection
 from functools import partial
 from typing import Any
 
+import prometheus_client
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import t2tlite
 from t2tlite.data.language_codes import language_name
-from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.attention import (
-    Answer,
-    attention_work,
-    page_answer,
-    words_answer,
-)
-from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.metrics import Watch
-from t2tlite.programs.serving.models import Catalogue
-from t2tlite.programs.serving.requests import (
-    FORM,
-    JSON,
-    MULTIPART,
-    as_json,
-    error_response,
-)
+from t2tlite.programs.serving import attention, requests, schemas
+from t2tlite.programs.serving.models import Catalogue, detect_each
 from t2tlite.programs.serving.schemas import TextRequest, TranslateRequest
-from t2tlite.programs.serving.service import READY, Service, ServiceFor
+from t2tlite.programs.serving.service import READY, ServerMetrics, Service, ServiceFor
 from t2tlite.programs.serving.translate import Translation
-from t2tlite.texts import as_list, one_or_all
+from t2tlite.texts import one_or_all
 
 DESCRIPTION = (
     "Translates and parses with trained runs of t2tlite. LibreTranslate's clients can"
@@ -46,6 +32,10 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     "default": {"model": schemas.ErrorResponse, "description": "What is wrong."}
 }
 JSON_LINES = "application/x-ndjson"
+OTHER = "other"  # in metrics, a path or a method that does not exist
+FAILURE = HTTPException(
+    500, "The server could not answer this request; its log says why."
+)
 
 Detections = list[schemas.Detection] | list[list[schemas.Detection]]
 
@@ -82,7 +72,51 @@ async def answer_error(request: Request, error: HTTPException) -> Response:
     if error.status_code in (404, 405):
         message = f"{error.detail}. The page /docs lists what there is."
         error = HTTPException(error.status_code, message, error.headers)
-    return error_response(error)
+    return requests.error_response(error)
+
+
+class Watch:
+    """An ASGI application around another, which answers HEAD as GET: uvicorn leaves out
+    the body.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: ServerMetrics, paths: Collection[str]
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.monotonic()
+        status: int | None = None
+        method = scope["method"]
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._metrics.active += 1
+        try:
+            await self._app(scope, receive, observed)
+        except Exception as error:
+            requests.log_failure(error)
+            if status is None:
+                await requests.error_response(FAILURE)(scope, receive, observed)
+            else:  # uvicorn cuts off a response that is not complete
+                status = 500
+        finally:
+            self._metrics.active -= 1
+            path = scope["path"] if scope["path"] in self._paths else OTHER
+            if method not in ("GET", "HEAD", "POST"):
+                method = OTHER
+            status = status or requests.CLIENT_GONE
+            self._metrics.requests.labels(path, method, str(status)).inc()
+            self._metrics.latency.labels(path).observe(time.monotonic() - started)
 
 
 # what computes
@@ -90,8 +124,9 @@ async def answer_error(request: Request, error: HTTPException) -> Response:
 
 def _takes(kind: type[TextRequest]) -> dict[str, Any]:
     """The description of a body, in JSON or as a form, for /openapi.json."""
+    media_types = (requests.JSON, requests.FORM, requests.MULTIPART)
     media = {"schema": kind.model_json_schema()}
-    content = {JSON: media, FORM: media, MULTIPART: media}
+    content = {media_type: media for media_type in media_types}
     return {"requestBody": {"required": True, "content": content}}
 
 
@@ -105,14 +140,15 @@ async def translate(service: ServiceFor, request: Request) -> Response:
     translation = await service.read(request, TranslateRequest, Translation)
     if translation.body.stream:
         lines = _lines(service, translation)
-        if request.scope["http_version"] == "1.0":  # which has no chunks
-            whole = b"".join([line async for line in lines])
-            return Response(whole, media_type=JSON_LINES)
         return StreamingResponse(lines, media_type=JSON_LINES)
     async for _ in translation.compute(service, request):
         pass
-    content = await asyncio.to_thread(lambda: as_json(translation.response()))
-    return Response(content, media_type=JSON)
+    content = await asyncio.to_thread(_encoded_response, translation)
+    return Response(content, media_type=requests.JSON)
+
+
+def _encoded_response(translation: Translation) -> bytes:
+    return requests.as_json(translation.response())
 
 
 async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
@@ -121,13 +157,12 @@ async def _lines(service: Service, translation: Translation) -> AsyncIterator[by
     size = 0
     try:
         async for segment, outputs in translation.compute(service):
-            line = as_json(translation.segment(segment, outputs), size)
+            line = requests.as_json(translation.segment(segment, outputs), size)
             size += len(line)
             yield line + b"\n"
-        response = await asyncio.to_thread(translation.response)
-        yield as_json(response) + b"\n"
+        yield await asyncio.to_thread(_encoded_response, translation) + b"\n"
     except HTTPException as error:
-        yield bytes(error_response(error).body) + b"\n"
+        yield bytes(requests.error_response(error).body) + b"\n"
 
 
 @router.post("/detect", openapi_extra=_takes(TextRequest))
@@ -142,29 +177,6 @@ def _detected(body: TextRequest, catalogue: Catalogue) -> Detections:
     return one_or_all(body.q, detect_each(body.texts(), list(catalogue.languages())))
 
 
-@router.post("/score", openapi_extra=_takes(TranslateRequest))
-async def score(service: ServiceFor, request: Request) -> schemas.ScoreResponse:
-    """Scores the translation of each text as one sentence."""
-    work = await service.read(request, TranslateRequest, _scoring)
-    return schemas.ScoreResponse(scores=await service.compute(request, work))
-
-
-def _scoring(body: TranslateRequest, catalogue: Catalogue) -> Work:
-    model = catalogue.model(body.source, body.target)
-    sources = as_list(body.q)
-    targets = as_list(body.translation or [])
-    if len(sources) != len(targets) or model.makes_trees:
-        raise HTTPException(
-            400,
-            "To score, each text needs a translation, and a model that translates."
-            f" Received: {len(sources)} texts, {len(targets)} translations,"
-            f" {model.source}-{model.target}.",
-        )
-    tokens = map(max, model.token_counts(sources), model.token_counts(targets, True))
-    pairs = list(zip(sources, targets, strict=True))
-    return Work(BatchFunction(model.score), pairs, list(tokens))
-
-
 @router.post(
     "/attention",
     openapi_extra=_takes(TranslateRequest),
@@ -172,8 +184,8 @@ def _scoring(body: TranslateRequest, catalogue: Catalogue) -> Work:
 )
 async def attention_by_words(service: ServiceFor, request: Request) -> Response:
     """Says which source words each target word attends to."""
-    content = await _attention(service, request, words_answer)
-    return Response(content, media_type=JSON)
+    content = await _attention(service, request, attention.words_answer)
+    return Response(content, media_type=requests.JSON)
 
 
 @router.post(
@@ -185,13 +197,16 @@ async def attention_page(service: ServiceFor, request: Request) -> Response:
     """Makes a page to explore the attention of every head of every layer."""
     # POST alone: a page of another site could make a browser send a GET, as an image's
     # address, without a word of where it comes from
-    return HTMLResponse(await _attention(service, request, page_answer))
+    return HTMLResponse(await _attention(service, request, attention.page_answer))
 
 
-async def _attention(service: Service, request: Request, answer: Answer) -> bytes:
-    prepare = partial(attention_work, answer=answer)
+async def _attention(
+    service: Service, request: Request, answer: attention.Answer
+) -> bytes:
+    prepare = partial(attention.attention_work, answer=answer)
     work = await service.read(request, TranslateRequest, prepare)
-    [content] = await service.compute(request, work, service.attention_batcher)
+    results = service.stream(work, request, service.attention_batcher)
+    [content] = [content async for content in results]
     return content
 
 
@@ -210,7 +225,7 @@ async def languages(service: ServiceFor) -> list[schemas.Language]:
 
 @router.get("/frontend/settings")
 async def frontend_settings(service: ServiceFor) -> schemas.Settings:
-    """Limits, defaults, and the models served."""
+    """Limits, and the models served."""
     has_key = bool(service.options.api_key)
     models = []
     for model in service.catalogue.models:
@@ -227,20 +242,8 @@ async def frontend_settings(service: ServiceFor) -> schemas.Settings:
                 examples=() if has_key else model.examples,
             )
         )
-    source, target = "", ""
-    for model in service.catalogue.translators[:1]:
-        source, target = model.source, model.target
-    return schemas.Settings(
-        apiKeys=has_key,
-        keyRequired=has_key,
-        charLimit=service.options.max_characters,
-        language=schemas.Defaults(source=_named(source), target=_named(target)),
-        models=models,
-    )
-
-
-def _named(code: str) -> schemas.LanguageName:
-    return schemas.LanguageName(code=code, name=language_name(code))
+    limit = service.options.max_characters
+    return schemas.Settings(keyRequired=has_key, charLimit=limit, models=models)
 
 
 # pages, and what watches the server: without a model, for everybody
@@ -280,5 +283,6 @@ async def ready(request: Request, response: Response) -> schemas.StatusResponse:
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
     """Counters for Prometheus."""
-    body = generate_latest(request.app.state.service.metrics.registry)
-    return Response(body, media_type=CONTENT_TYPE_LATEST)
+    registry = request.app.state.service.metrics.registry
+    body = prometheus_client.generate_latest(registry)
+    return Response(body, media_type=prometheus_client.CONTENT_TYPE_LATEST)

@@ -12,17 +12,10 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
+from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import MAX_ATTENTION_WEIGHTS, MAX_SERVED_TOKENS
-from t2tlite.programs.serving.requests import check_limit
-from t2tlite.programs.serving.schemas import (
-    AttentionResponse,
-    PlacedWord,
-    TranslateRequest,
-)
 from t2tlite.programs.visualise.attention import Attention, page
-from t2tlite.texts import as_list
 from t2tlite.vocabularies.normalisation import is_blank
 
 WORD = re.compile(r"\S+")
@@ -32,20 +25,20 @@ Answer = Callable[[Attention, str, int], bytes]
 
 
 def attention_work(
-    body: TranslateRequest, catalogue: Catalogue, answer: Answer
+    body: schemas.TranslateRequest, catalogue: Catalogue, answer: Answer
 ) -> Work:
     """The work to make an answer from the attention of a sentence and its translation:
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
     model = catalogue.model(body.source, body.target)
     sentence = _sentence("q", body.q)
-    if is_blank("".join(as_list(body.translation or ""))):
-        translation = None
-        tokens = model.search_token_counts([sentence], model.options.beam_size)
+    translation = None
+    if is_blank(body.translation or ""):
+        tokens = model.token_counts([sentence], model.options.beam_size)
     else:
         translation = _sentence("translation", body.translation)
-        tokens = model.token_counts([sentence], limit=MAX_SERVED_TOKENS)
-        tokens += model.token_counts([translation], True, MAX_SERVED_TOKENS)
+        tokens = model.token_counts([sentence])
+        tokens += model.token_counts([translation], targets=True)
     function = BatchFunction(_answers, (model, answer))
     return Work(function, [(sentence, translation)], [sum(tokens)])
 
@@ -61,27 +54,25 @@ def _sentence(name: str, text: str | list[str] | None) -> str:
     return text
 
 
-def _check_weights(model: ServedModel, sources: int, targets: int) -> None:
-    """Raises HTTPException 413 if the attention of a sentence and its translation has
-    too many weights; tokens are counted with EOS.
-    """
-    hparams = model.hparams
-    encoder = hparams.encoder_layers * sources**2
-    decoder = hparams.decoder_layers * targets * (sources + targets)
-    weights = hparams.num_heads * (encoder + decoder)
-    subject = "The attention of a sentence"
-    check_limit(subject, weights, MAX_ATTENTION_WEIGHTS, "weights")
-
-
 def _answers(
     pairs: Sequence[tuple[str, str | None]], model: ServedModel, answer: Answer
 ) -> list[bytes]:
-    """The answer for each pair of a sentence and its translation."""
+    """The answer for each pair of a sentence and its translation. Raises HTTPException
+    413 if the attention of one has too many weights.
+    """
     answers = []
+    hparams = model.hparams
     for source, target in pairs:
         [tagged] = model.tagged([source])
         pair = model.translator.sentence_pair(tagged, target)
-        _check_weights(model, len(pair.source_tokens), len(pair.target_tokens))
+        # with EOS
+        sources = len(pair.source_tokens)
+        targets = len(pair.target_tokens)
+        encoder = hparams.encoder_layers * sources**2
+        decoder = hparams.decoder_layers * targets * (sources + targets)
+        weights = hparams.num_heads * (encoder + decoder)
+        limit = options.MAX_ATTENTION_WEIGHTS
+        requests.check_limit("The attention of a sentence", weights, limit, "weights")
         attention = model.translator.attention_of(pair)
         answers.append(answer(attention, source, model.tag_words))
     return answers
@@ -100,7 +91,7 @@ def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
 
 def word_attention(
     attention: Attention, source: str, target: str, tag_words: int = 0
-) -> AttentionResponse:
+) -> schemas.AttentionResponse:
     """The words of both texts, and a row of weights for each target word.
 
     `source` and `target` are texts as they were sent; the model's source has
@@ -113,12 +104,12 @@ def word_attention(
     targets = _pieces_of_words(target, attention.target_words)
     weights: list[list[float]] = [[] for _ in targets]
     if sources and targets:
-        # [target pieces, source pieces]
-        mean = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)
+        layers = [layer.mean(axis=0) for layer in attention.cross]
+        mean = np.mean(layers, axis=0)  # [target pieces, source pieces]
         rows = word_weights(mean, list(sources.values()), list(targets.values()))
         sums = np.maximum(rows.sum(axis=1, keepdims=True), 1e-9)
         weights = (rows / sums).tolist()
-    return AttentionResponse(
+    return schemas.AttentionResponse(
         translation=target,
         source_words=list(sources),
         target_words=list(targets),
@@ -128,7 +119,7 @@ def word_attention(
 
 def _pieces_of_words(
     text: str, words_of_pieces: Sequence[int], tag_words: int = 0
-) -> dict[PlacedWord, list[int]]:
+) -> dict[schemas.PlacedWord, list[int]]:
     """The pieces of each word of a text, which `tag_words` others precede.
 
     Words are separated by white space. If a model decoded pieces of white space alone,
@@ -138,6 +129,7 @@ def _pieces_of_words(
     pieces_of_words = {}
     for number, match in enumerate(WORD.finditer(text), tag_words):
         if number in pieces:
-            word = PlacedWord(text=match[0], start=match.start(), end=match.end())
+            start, end = match.span()
+            word = schemas.PlacedWord(text=match[0], start=start, end=end)
             pieces_of_words[word] = pieces[number]
     return pieces_of_words

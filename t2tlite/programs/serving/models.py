@@ -1,41 +1,96 @@
 """A run that is served, and what can be asked of it; the catalogue of all runs, and how
-it is loaded.
+it is loaded; and which of their languages a text is in.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.console import say
-from t2tlite.data.language_codes import distance, language_name
+from t2tlite.data import language_codes
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
-from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.languages import ServedPair, detect
-from t2tlite.programs.serving.options import (
-    MAX_SEARCH_TOKENS,
-    MAX_SERVED_TOKENS,
-    ServedRunOptions,
-)
-from t2tlite.programs.serving.requests import SHOWN, check_limit
+from t2tlite.programs.serving import batching, requests, schemas
+from t2tlite.programs.serving import options as limits
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Output, open_task
 
-if TYPE_CHECKING:
-    from t2tlite.tasks.task import Output
-
+TREE = "tree"  # the "language" of a parser's output
 WARM_UP = "Warm up."  # decoded once before the first request
 MAX_EXAMPLES = 4  # sentences that the page offers
 MAX_EXAMPLE = 60  # characters of an example
+MAX_READ = 4000  # characters of a text
+CLEAR = 1.5  # ratio of the best probability to the second that decides
+# A text of a list with no more characters than SHORT is detected by the whole list, as
+# LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
+SHORT = 40
+CLEAR_ALONE = 99
+
+
+class ServedPair(NamedTuple):
+    """What is served: a run, its language codes, and what precedes every source, for a
+    run that translates to several languages.
+    """
+
+    run: str
+    source: str
+    target: str
+    tag: str = ""
+
+
+def served_pairs(
+    runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
+) -> list[ServedPair]:
+    """The language pair of each run: as given (`en-de`, one for each run), or as its
+    manifest records. `en-de:<2de>,en-fr:<2fr>` of one run are two pairs with tags.
+
+    A parser translates to TREE, from English if its manifest names no language; its
+    entry in `given` may be the source language alone. Raises ValueError if there are
+    not as many pairs as runs, a run has none, or two runs the same.
+    """
+    entries: list[str | None] = [*given] or [None] * len(runs)
+    tags = [entry.partition(":")[2].strip() for entry in given]
+    if len(runs) == 1 and all(tags):
+        runs = [*runs] * len(entries)
+        manifests = [*manifests] * len(entries)
+    if len(entries) != len(runs):
+        raise ValueError(
+            "--languages needs a pair for each --output_dir, in their order. Received:"
+            f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
+        )
+    served: dict[tuple[str, str], ServedPair] = {}
+    for run, manifest, entry in zip(runs, manifests, entries, strict=True):
+        pair = _served_pair(run, manifest, entry)
+        other = served.setdefault((pair.source, pair.target), pair)
+        if other is not pair:
+            raise ValueError(
+                "Each language pair can be served by one run. Received:"
+                f" {pair.source}-{pair.target} for {run} and for {other.run}. Leave one"
+                " out, or name their languages with --languages."
+            )
+    return list(served.values())
+
+
+def _served_pair(run: str, manifest: RunManifest, entry: str | None) -> ServedPair:
+    tag = ""
+    if entry is not None:
+        entry, _, tag = entry.partition(":")
+    if isinstance(open_task(manifest.task, manifest.options), ParsingTask):
+        if entry is None:
+            entry = manifest.language_pair[0] or "en"
+        source = entry.strip().removesuffix(f"-{TREE}")
+        return ServedPair(run, language_codes.parse_language(source), TREE)
+    source, target = language_codes.pair_of_run(run, manifest, entry)
+    return ServedPair(run, source, target, tag.strip())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,8 +120,6 @@ class ServedModel:
         """The hparams of the run."""
         return RunFolder(self.translator.run).hparams()
 
-    # results
-
     def decode(
         self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
     ) -> list[list[Output]]:
@@ -81,11 +134,6 @@ class ServedModel:
         if aligned:
             return self.translator.aligned(sources, n_best, self.tag_words)
         return n_best
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The log-probability of each pair of source and target."""
-        sources, targets = zip(*pairs, strict=True)
-        return list(self.translator.score(self.tagged(sources), targets))
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""
@@ -115,7 +163,7 @@ class ServedModel:
             raise HTTPException(
                 400,
                 f"alternatives must be at most {most - 1}: less than beam_size, and 0"
-                f" to parse. Received: {n_best - 1}. Ask for fewer.",
+                f" to parse. Received: {n_best - 1}.",
             )
         if alpha is None:
             alpha = self.options.alpha
@@ -125,35 +173,31 @@ class ServedModel:
         )
 
     def token_counts(
-        self, sentences: Sequence[str], targets: bool = False, limit: int | None = None
+        self, sentences: Sequence[str], beam_size: int = 1, targets: bool = False
     ) -> list[int]:
         """The number of tokens of each source or target, EOS included.
 
-        Raises HTTPException 413 if a sentence has more than `limit`, EOS not counted,
-        or more than the model can read.
+        A search cannot be interrupted, so a wide one must have fewer tokens. Raises
+        HTTPException 413 for a sentence that is too long, or longer than the model can
+        read.
         """
+        encoder = self.translator.source_encoder
+        texts = self.tagged(sentences)
         if targets:
-            encoded = self.translator.target_encoder.encode_batch(sentences)
-        else:
-            sources = self.tagged(sentences)
-            encoded = self.translator.source_encoder.encode_batch(sources)
-        longest = self.translator.max_source_tokens
-        limit = min(limit or longest, longest)
+            encoder = self.translator.target_encoder
+            texts = list(sentences)
+        limit = min(
+            limits.MAX_SERVED_TOKENS,
+            limits.MAX_SEARCH_TOKENS // beam_size,
+            self.translator.max_source_tokens,
+        )
         counts = []
+        encoded = encoder.encode_batch(texts)
         for sentence, ids in zip(sentences, encoded, strict=True):
-            advice = f"Split it: {sentence[:SHOWN]!r}..."
-            check_limit("A sentence", len(ids), limit, "tokens", advice)
+            advice = f"Split it: {sentence[: requests.SHOWN]!r}..."
+            requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
-
-    def search_token_counts(
-        self, sentences: Sequence[str], beam_size: int
-    ) -> list[int]:
-        """`token_counts` of sentences to search. A search cannot be interrupted, so a
-        wide one must have fewer tokens.
-        """
-        limit = min(MAX_SERVED_TOKENS, MAX_SEARCH_TOKENS // beam_size)
-        return self.token_counts(sentences, limit=limit)
 
 
 class Catalogue:
@@ -169,8 +213,8 @@ class Catalogue:
         """
         by_distance: dict[tuple[int, int], list[ServedModel]] = {}
         for model in self.models:
-            to_source = distance(source, model.source)
-            to_target = distance(target, model.target)
+            to_source = language_codes.distance(source, model.source)
+            to_target = language_codes.distance(target, model.target)
             if to_source is not None and to_target is not None:
                 by_distance.setdefault((to_target, to_source), []).append(model)
         if by_distance:
@@ -182,7 +226,7 @@ class Catalogue:
         raise HTTPException(
             400,
             f"source and target must be one of the pairs served: {served}. Received:"
-            f" {received[: 2 * SHOWN]}.",
+            f" {received[: 2 * requests.SHOWN]}.",
         )
 
     def languages(self) -> dict[str, list[str]]:
@@ -199,12 +243,14 @@ class Catalogue:
         """The models that translate to what a request may mean by a language."""
         models = []
         for model in self.translators:
-            if distance(wanted, model.target) is not None:
+            if language_codes.distance(wanted, model.target) is not None:
                 models.append(model)
         return models
 
 
-def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:
+def load_catalogue(
+    options: limits.ServedRunOptions, pairs: Sequence[ServedPair]
+) -> Catalogue:
     """The models of the pairs, warm. Raises ValueError or OSError if a run cannot be
     loaded.
     """
@@ -213,10 +259,8 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
     # by run; a run may translate to several languages
     translators: dict[str, Translator] = {}
     for run, source, target, tag in pairs:
-        started = time.monotonic()
-        say_with_time(
-            f"Loading {run}: {language_name(source)} to {language_name(target)}."
-        )
+        names = map(language_codes.language_name, (source, target))
+        say(f"Loading {run}: {' to '.join(names)}.")
         if run not in translators:
             translators[run] = load(
                 run,
@@ -224,10 +268,10 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 options.engine,
                 options.quantization,
                 jit_compile=False,  # XLA would compile anew for each length
-                threads=WORKERS,
+                threads=batching.WORKERS,
             )
             for note in translators[run].notes:
-                say_with_time(note)
+                say(note)
         translator = translators[run]
         translator.engine.threads = 1  # a worker decodes its batch by itself
         defaults = decode_options(translator.manifest, options.decode_hparams)
@@ -235,8 +279,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         model = ServedModel(translator, source, target, defaults, tag, examples)
         _warm_up(model)
         models.append(model)
-        seconds = time.monotonic() - started
-        say_with_time(f"Loaded step {translator.step:,} in {seconds:.1f} seconds.")
+        say(f"Loaded step {translator.step:,}.")
     return Catalogue(models)
 
 
@@ -246,15 +289,8 @@ def _warm_up(model: ServedModel) -> None:
     # with CTranslate2, the first request for attention loads TensorFlow
     if translator.engine.name == TENSORFLOW:
         translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
-    if not model.makes_trees:
-        model.score([(WARM_UP, WARM_UP)])
     for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
         model.decode(sentences, model.decode_options(), model.aligns)
-
-
-def say_with_time(line: str) -> None:
-    """Prints a line of progress with the time."""
-    say(f"{time.strftime('%H:%M:%S')} {line}")
 
 
 def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
@@ -272,3 +308,63 @@ def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
             short[sentence] = None
     sentences = list(short)
     return tuple(sentences[i] for i in evenly_spaced(len(sentences), MAX_EXAMPLES))
+
+
+# the language of a text
+
+
+def detect(text: str, candidates: Sequence[str]) -> list[schemas.Detection]:
+    """The candidates that a text may be in, most likely first.
+
+    If the text decides for none (it has no letter, or two candidates are about as
+    likely), returns the first candidate with confidence 0. A candidate that the
+    classifier does not know is never detected.
+    """
+    undecided = [
+        schemas.Detection(language=code, confidence=0.0) for code in candidates[:1]
+    ]
+    ranking = dict(_identifier().rank(text[:MAX_READ]))
+    labels = {code: _label(code) for code in candidates}
+    known = ranking.keys() & labels.values()
+    probabilities = {label: ranking[label] for label in known}
+    *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
+    if not best or best < CLEAR * second or not any(map(str.isalpha, text[:MAX_READ])):
+        return undecided
+    total = sum(probabilities.values())
+    detected = []
+    for code, label in labels.items():
+        percent = round(100 * probabilities.get(label, 0.0) / total, 1)
+        if percent > 0:
+            detected.append(schemas.Detection(language=code, confidence=percent))
+    return sorted(detected, key=lambda each: -each.confidence)
+
+
+def detect_each(
+    texts: Sequence[str], candidates: Sequence[str]
+) -> list[list[schemas.Detection]]:
+    """The candidates that each text of a list may be in, most likely first.
+
+    A text that is short and not clear, or that decides for no candidate, has the
+    language of the whole list.
+    """
+    whole = detect("\n".join(texts), candidates)
+    if len(texts) == 1:
+        return [whole]
+    detected = []
+    for text in texts:
+        ranked = detect(text, candidates)
+        needed = CLEAR_ALONE if len(text) <= SHORT else 0
+        is_clear = bool(ranked) and ranked[0].confidence > needed
+        detected.append(ranked if is_clear else whole)
+    return detected
+
+
+def _label(code: str) -> str:
+    """The classifier's label of a language, if it knows the language."""
+    label = code.partition("-")[0]
+    return "no" if label == "nb" else label
+
+
+@functools.cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

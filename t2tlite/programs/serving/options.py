@@ -1,19 +1,17 @@
 """The options of t2t-serve, whose fields are flags, and limits without a flag."""
 
 import dataclasses
-import ipaddress
 import re
-import urllib.parse
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
+MAX_FIELDS = 1000  # of a form
 # of all requests whose bodies are being received and parsed
 MAX_BODIES_BYTES = 1 << 26
 # the longest answers are pages of attention
 MAX_ANSWER_BYTES = 1 << 25
-MAX_TREE_DEPTH = 200  # of a tree as nested lists
 MAX_BEAM_SIZE = 16
 # of a request: each takes one or two kilobytes until the request is answered
 MAX_HYPOTHESES = 20_000
@@ -28,57 +26,31 @@ MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 MAX_ATTENTION_WEIGHTS = 4_000_000
 MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at a time
 
-ALLOWED_HOST = re.compile(r"(\*\.)?[\w.-]+(:\d+)?|\*|\[[\w:.]+\](:\d+)?")
-ORIGIN = re.compile(r"([\w.+-]+)://([\w.-]+|\[[\w:.]+\])(:\d+)?")
-DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-
-
-def host_name(host: str) -> str:
-    """The name or address in a Host header, as every spelling of it is compared: in
-    lower case and ASCII, without a port, brackets and a final dot; empty if there is
-    none.
-    """
-    try:
-        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
-        return name.removesuffix(".").encode("idna").decode()
-    except ValueError:
-        return ""
-
-
-def is_address(name: str) -> bool:
-    """Whether a name is an IP address."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+HOST = re.compile(r"[\w.*-]+", re.ASCII)
+ORIGIN = re.compile(r"\*|null|[\w.+-]+://([\w.-]+|\[[\w:.]+\])(:\d+)?", re.ASCII)
+# browsers leave it out
+DEFAULT_PORT = re.compile("(?<=http://)(.*):80$|(?<=https://)(.*):443$")
 
 
 def _allowed_host(text: str) -> str:
-    """An entry of --allowed_hosts as `host_name` has it."""
-    if not ALLOWED_HOST.fullmatch(text.strip()):
+    """An entry of --allowed_hosts in lower case."""
+    if not HOST.fullmatch(text.strip()):
         raise ValueError(
-            "allowed_hosts must be names such as translate.example.org or"
-            f" *.example.org, or * for any. Received: {text!r}. Leave out scheme and"
-            " path."
+            "allowed_hosts must be names in ASCII, without scheme, port and path, such"
+            f" as mt.example.org or *.example.org. Received: {text!r}."
         )
-    return host_name(text.strip())
+    return text.strip().lower()
 
 
 def _origin(text: str) -> str:
-    """An origin as browsers send it, without the default port."""
+    """An origin as browsers send it."""
     origin = text.strip().lower().removesuffix("/")
-    if origin in ("*", "null"):
-        return origin
-    match = ORIGIN.fullmatch(origin)
-    if match is None:
+    if not ORIGIN.fullmatch(origin):
         raise ValueError(
-            "cors_origins must be origins such as https://example.org:8080, or * for"
-            f" all. Received: {text!r}. Write scheme and host, and no path."
+            "cors_origins must be scheme and host in ASCII, without a path, such as"
+            f" https://example.org:8080, or * for all. Received: {text!r}."
         )
-    scheme, host, port = match.groups(default="")
-    origin = f"{scheme}://{host.encode('idna').decode()}{port}"
-    return origin.removesuffix(DEFAULT_PORTS.get(scheme, ":"))
+    return DEFAULT_PORT.sub(r"\1\2", origin)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,17 +66,15 @@ class ServerOptions(CheckedFields):
     allowed_hosts: tuple[str, ...] = checked_field(
         (),
         "Names by which clients reach the server, comma-separated, such as"
-        " translate.example.org, or *.example.org for all below it; * for any. Ports do"
-        " not count. IP addresses, localhost and --host are always allowed.",
+        " translate.example.org, or *.example.org for all below it; * for any. IP"
+        " addresses, localhost and --host are always allowed.",
     )
     max_characters: int = checked_field(
         20_000,
         "Maximum number of characters in a request; a blank text counts as one.",
         low=1,
     )
-    max_texts: int = checked_field(
-        1000, "Maximum number of texts or pairs in a request.", low=1
-    )
+    max_texts: int = checked_field(1000, "Maximum number of texts in a request.", low=1)
     max_queue: int = checked_field(
         256,
         "Maximum number of waiting requests; further requests are answered with 503.",
@@ -152,13 +122,3 @@ class ServedRunOptions(CheckedFields):
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW
     quantization: str | None = None  # of CTranslate2's weights; by default float32
-
-
-@dataclasses.dataclass(frozen=True)
-class ConnectionLimits:
-    """What all connections may cost, and how long the server waits for a client."""
-
-    connections: int = 1000
-    unsent_bytes: int = 1 << 28  # of answers that are not read
-    head_s: float = 10.0  # to send a head, from the connection or the last answer
-    sending_s: float = 300.0  # to read an answer

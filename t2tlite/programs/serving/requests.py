@@ -1,52 +1,34 @@
-"""What the server reads and refuses: the body of a request, as JSON or as a form, and
-the answer to an error, which is raised as Starlette's HTTPException.
-
-A body is read up to a limit. It is parsed outside the event loop, since that takes
-milliseconds.
+"""What the server refuses and reads: who may send a request, its body as JSON or as a
+form, and the answer to an error, which is raised as Starlette's HTTPException.
 """
 
 import asyncio
 import contextlib
-import gzip
+import fnmatch
 import io
+import ipaddress
 import json
 import logging
 import traceback
 import urllib.parse
-import zlib
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from fastapi import Request
-from fastapi.responses import Response
+from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from python_multipart import parse_form
-from python_multipart.multipart import Field, File, parse_options_header
+from python_multipart import multipart
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from t2tlite.programs.serving.options import (
-    MAX_ANSWER_BYTES,
-    MAX_BODIES_BYTES,
-    MAX_BODY_BYTES,
-)
-from t2tlite.programs.serving.schemas import ErrorResponse, TextRequest
+from t2tlite.programs.serving import options, schemas
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
-MAX_FIELDS = 1000  # of a form
-# Python's codecs for the charsets of bodies. Browsers read ISO-8859-1 as Windows-1252,
-# which has letters in place of control characters.
-CODECS = {
-    "utf-8": "utf-8",
-    "utf8": "utf-8",
-    "iso-8859-1": "cp1252",
-    "windows-1252": "cp1252",
-}
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN = 80  # characters of a client's value in a message
-MAX_CAUSES = 8  # of an error that are logged
 CLIENT_GONE = 499  # status in metrics; nobody receives it
 
 logger = logging.getLogger("t2tlite.programs.serving")
@@ -55,12 +37,15 @@ logger = logging.getLogger("t2tlite.programs.serving")
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
-Body = TypeVar("Body", bound=TextRequest)
+Body = TypeVar("Body", bound=schemas.TextRequest)
+
+
+# errors
 
 
 def error_response(error: HTTPException) -> Response:
     """The response of an error."""
-    content = ErrorResponse(error=error.detail).model_dump_json()
+    content = schemas.ErrorResponse(error=error.detail).model_dump_json()
     return Response(content, error.status_code, error.headers, JSON)
 
 
@@ -79,11 +64,8 @@ def check_limit(
 ) -> None:
     """Raises HTTPException if `size` is above `limit`."""
     if size > limit:
-        raise HTTPException(
-            status,
-            f"{subject} must have at most {limit:,} {unit}. Received: {size:,}."
-            f" {advice}",
-        )
+        message = f"{subject} must have at most {limit:,} {unit}. Received: {size:,}."
+        raise HTTPException(status, f"{message} {advice}")
 
 
 def as_json(content: BaseModel, sent_bytes: int = 0) -> bytes:
@@ -92,8 +74,8 @@ def as_json(content: BaseModel, sent_bytes: int = 0) -> bytes:
     """
     encoded = content.model_dump_json(exclude_none=True).encode()
     size = sent_bytes + len(encoded)
-    advice = "Send less text."
-    check_limit("The answer to a request", size, MAX_ANSWER_BYTES, "bytes", advice)
+    limit = options.MAX_ANSWER_BYTES
+    check_limit("The answer to a request", size, limit, "bytes", "Send less text.")
     return encoded
 
 
@@ -105,15 +87,61 @@ def log_failure(error: BaseException) -> None:
     """
     lines = ["A request failed."]
     cause: BaseException | None = error
-    while cause is not None and len(lines) <= MAX_CAUSES:
+    while cause is not None:
         frames = "".join(traceback.format_tb(cause.__traceback__))
         message = ascii(str(cause)[:SHOWN])
-        lines.append(
-            f"Traceback (most recent call last):\n{frames}"
-            f"{type(cause).__name__}: {message}"
-        )
+        lines.append(f"Traceback (most recent call last):\n{frames}")
+        lines.append(f"{type(cause).__name__}: {message}")
         cause = cause.__cause__ or cause.__context__
     logger.error("%s", "\n".join(lines))
+
+
+# who may send a request
+
+
+def check_sender(headers: Headers, server: options.ServerOptions) -> None:
+    """Raises HTTPException if another site's page in a browser may have sent the
+    request, unless --cors_origins names the site.
+
+    A page can send simple requests to any address. The browser names the site: in
+    Sec-Fetch-Site, or on connections without TLS in Origin, which every POST has. A
+    page whose own name resolves to this server (DNS rebinding) sends that name as Host.
+    The status is 400 for a host name that the server does not know, and 403 for another
+    site or an origin that is not one.
+    """
+    host = headers.get("host", "").lower()
+    if host and not is_known_host(host, server):
+        message = f"The server does not know the host {host[:SHOWN]!r}."
+        raise HTTPException(400, f"{message} Name it with --allowed_hosts.")
+    origin = headers.get("origin")
+    if origin in server.cors_origins or "*" in server.cors_origins:
+        return
+    is_own = origin in (None, f"http://{host}", f"https://{host}")
+    site = headers.get("sec-fetch-site", "none" if is_own else "cross-site")
+    if site not in ("same-origin", "none"):
+        raise HTTPException(
+            403,
+            "Pages of other sites may not send requests. --cors_origins names sites"
+            " whose pages may; a proxy must send the Host that it received.",
+        )
+
+
+def is_known_host(host: str, server: options.ServerOptions) -> bool:
+    """Whether a Host header has a name of this server, or an IP address."""
+    try:
+        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    for known in ("localhost", server.host.lower(), *server.allowed_hosts):
+        if fnmatch.fnmatchcase(name, known):
+            return True
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(name)
+        return True
+    return False
+
+
+# the body
 
 
 class Bodies:
@@ -157,18 +185,18 @@ class Bodies:
                     _check_body(len(body))
                     self._make_room(body)
         except TimeoutError:
-            raise HTTPException(
-                408,
+            message = (
                 f"The body of a request must arrive within {timeout_s:g} seconds, or"
-                " sooner while the server receives many others.",
-            ) from None
+                " sooner while the server receives many others."
+            )
+            raise HTTPException(408, message) from None
         except ClientDisconnect:
             raise client_gone() from None
         finally:
             del self._arriving[deadline]
 
     def _make_room(self, body: bytearray) -> None:
-        excess = self._bytes - MAX_BODIES_BYTES
+        excess = self._bytes - options.MAX_BODIES_BYTES
         for deadline, other in self._arriving.items():
             if excess <= 0:
                 return
@@ -180,134 +208,82 @@ class Bodies:
 
 
 def _check_body(size: int) -> None:
-    check_limit("The body of a request", size, MAX_BODY_BYTES, "bytes")
+    check_limit("The body of a request", size, options.MAX_BODY_BYTES, "bytes")
 
 
 def fields_of(body: bytearray, request: Request) -> Fields:
     """The fields of a body, as JSON or a form, and of the address. Raises HTTPException
-    400, 413 or 415.
+    400 or 415.
     """
-    fields = form_fields(request.scope["query_string"])
-    content = _decompressed(body, request.headers.get("content-encoding", "identity"))
     content_type = request.headers.get("content-type", "")
-    media_type = content_type.partition(";")[0].strip().lower()
+    kind, parameters = multipart.parse_options_header(content_type)
+    media_type = kind.decode("latin-1")
+    charset = parameters.get(b"charset", b"utf-8").lower()
+    coding = request.headers.get("content-encoding", "identity").lower()
+    is_known = not body or media_type in (JSON, FORM, MULTIPART)
+    if not is_known or charset not in (b"utf-8", b"utf8") or coding != "identity":
+        raise HTTPException(
+            415,
+            f"The body must be JSON, with Content-Type: {JSON}, or a form, in UTF-8 and"
+            f" not compressed. Received: {content_type[:SHOWN] or 'none'}, {coding}.",
+        )
+    fields = form_fields(request.scope["query_string"])
+    content = bytes(body).removeprefix(BYTE_ORDER_MARK)
     if media_type == JSON:
-        return fields | json_object(content, content_type)
-    if media_type in (FORM, MULTIPART):
-        return fields | form_fields(content, content_type)
-    if content:
-        raise HTTPException(
-            415,
-            f"The body must be JSON, with Content-Type: {JSON}, or a form. Received:"
-            f" {media_type[:SHOWN] or 'none'}.",
-        )
-    return fields
+        return fields | json_object(content)
+    return fields | form_fields(content, content_type)
 
 
-def _decompressed(body: bytearray, coding: str) -> bytes:
-    if coding.lower() == "identity":
-        return bytes(body)
-    if coding.lower() not in ("gzip", "x-gzip"):
-        raise HTTPException(
-            415,
-            "The Content-Encoding of a body must be gzip, or absent. Received:"
-            f" {coding[:SHOWN]!r}.",
-            {"Accept-Encoding": "gzip"},
-        )
+def json_object(content: bytes) -> Fields:
+    """The fields of a JSON object. Raises HTTPException 400 if it is not one."""
     try:
-        with gzip.open(io.BytesIO(body)) as file:
-            content = file.read(MAX_BODY_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise HTTPException(
-            400,
-            f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
-        ) from error
-    _check_body(len(content))
-    return content
-
-
-def json_object(body: bytes, content_type: str = JSON) -> Fields:
-    """The fields of a JSON object. Raises HTTPException 400 if the body is not one, and
-    415 if the server does not know its charset.
-    """
-    try:
-        content = from_json(_text(body, content_type))
+        fields = from_json(content)
     except ValueError as error:
         message = f"The body must be JSON. Received: {error}."
         raise HTTPException(400, message) from error
-    if not isinstance(content, dict):
-        raise HTTPException(
-            400, f"The body must be a JSON object. Received: {_shown(content)}."
-        )
-    return content
+    if not isinstance(fields, dict):
+        message = f"The body must be a JSON object. Received: {_shown(fields)}."
+        raise HTTPException(400, message)
+    return fields
 
 
 def form_fields(content: bytes, content_type: str = FORM) -> Fields:
-    """The fields of a form or an address.
-
-    Raises HTTPException 400 if the content is not a form, and 415 if the server does
-    not know its charset.
-    """
+    """The fields of a form or an address. Raises HTTPException 400 if it is not one."""
     try:
         if content_type.lower().startswith(MULTIPART):
             pairs = _multipart(content, content_type)
         else:
-            # a file that is sent may end its line
             pairs = urllib.parse.parse_qsl(
-                _text(content, content_type).rstrip("\r\n"),
+                content.decode().rstrip("\r\n"),  # a file may end its line
                 keep_blank_values=True,
-                encoding=_codec(content_type),
                 errors="strict",
-                max_num_fields=MAX_FIELDS,
+                max_num_fields=options.MAX_FIELDS,
             )
     except ValueError as error:
         raise HTTPException(
             400,
-            f"A form or an address must have at most {MAX_FIELDS} fields, in UTF-8 or"
-            " the charset of its Content-Type. Received: another. Send the fields as"
-            f" JSON, with Content-Type: {JSON}.",
+            f"A form or an address must have at most {options.MAX_FIELDS} fields, in"
+            " UTF-8. Send the fields as JSON.",
         ) from error
     return dict(pairs)
 
 
-def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
-    codec = _codec(content_type)
+def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
 
-    def add(part: Field | File) -> None:
-        if part.field_name is None or len(pairs) == MAX_FIELDS:
+    def add(part: multipart.Field | multipart.File) -> None:
+        if part.field_name is None or len(pairs) == options.MAX_FIELDS:
             raise ValueError("too many parts, or one without a name")
-        if isinstance(part, File):
+        if isinstance(part, multipart.File):
             part.file_object.seek(0)
             value = part.file_object.read()
         else:
             value = part.value or b""
-        pairs.append((part.field_name.decode(codec), value.decode(codec)))
+        pairs.append((part.field_name.decode(), value.decode()))
 
     headers = {"Content-Type": content_type.encode("latin-1")}
-    parse_form(headers, io.BytesIO(body), add, add)
+    multipart.parse_form(headers, io.BytesIO(content), add, add)
     return pairs
-
-
-def _text(content: bytes, content_type: str) -> str:
-    """The text of a body, without a byte order mark."""
-    return content.decode(_codec(content_type)).removeprefix("\ufeff")
-
-
-def _codec(content_type: str) -> str:
-    """Python's codec for a body of this type."""
-    charset = "utf-8"
-    if ";" in content_type:
-        _, parameters = parse_options_header(content_type)
-        charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
-    codec = CODECS.get(charset.lower())
-    if codec is None:
-        raise HTTPException(
-            415,
-            "The charset of a body must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
-            f" {charset[:SHOWN]!r}.",
-        )
-    return codec
 
 
 def checked(fields: Fields, kind: type[Body]) -> Body:

@@ -63,9 +63,8 @@ class TranslateRequest(TextRequest):
     stream: bool = False
     """Answer line by line (application/x-ndjson): the number of segments, each segment
     as soon as it is translated, and the response."""
-    translation: TextOrTexts | None = None
-    """The translation of each text, to score it or to see its attention (there by
-    default the model's own)."""
+    translation: str | None = None
+    """The translation whose attention is shown. By default the model's."""
 
     def texts(self) -> list[str]:
         """All its texts."""
@@ -75,49 +74,41 @@ class TranslateRequest(TextRequest):
 class ResponseBody(BaseModel):
     """A response."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Detection(ResponseBody):
-    """A language that a text may be in."""
+    """A language that a text may be in, with a confidence in percent."""
 
     confidence: float
-    """Percent."""
     language: str
 
 
 class Hypothesis(ResponseBody):
-    """A translation of a sentence, or its tree."""
+    """A translation of a sentence, or its tree in brackets.
+
+    The score is the log-probability divided by the length penalty; `log_prob` is the
+    natural logarithm, the end of the sentence included. The alignment is pairs of a
+    word of `source` and a word of `text`, counted from 0. A tree has a drawing, and the
+    repairs by kind that made the decoded sequence a tree.
+    """
 
     text: str
-    """The translation, or the tree in brackets."""
     score: float
-    """Log-probability divided by the length penalty."""
     log_prob: float
-    """Natural logarithm; the end of the sentence included."""
     alignment: str | None = None
-    """Pairs of a word of `source` and a word of `text`, counted from 0."""
-    tree: list[object] | None = None
-    """The tree as nested lists: a label, then children; words are strings. Absent if it
-    is too deep."""
     svg: str | None = None
     repairs: dict[str, int] | None = None
-    """Repairs that made the decoded sequence a tree, by kind."""
 
 
 class Segment(ResponseBody):
-    """A sentence and its translations."""
+    """A sentence and its translations, best first. Before it are white space, and text
+    without a letter or digit.
+    """
 
     source: str
     before: str
-    """White space, and text without a letter or digit, before the sentence."""
     hypotheses: list[Hypothesis]
-    """Best first."""
 
 
 class TranslateResponse(ResponseBody):
@@ -127,12 +118,6 @@ class TranslateResponse(ResponseBody):
     alternatives: list[str] | list[list[str]] | None = None
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
     segments: list[Segment] | list[list[Segment]] | None = None
-
-
-class ScoreResponse(ResponseBody):
-    """The log-probability of each translation, its end of the sentence included."""
-
-    scores: list[float]
 
 
 class PlacedWord(ResponseBody):
@@ -146,41 +131,28 @@ class PlacedWord(ResponseBody):
 
 
 class AttentionResponse(ResponseBody):
-    """Which source words each target word attends to: the mean over all heads and
-    layers.
+    """The mean attention over all heads and layers: for each target word, a weight for
+    each source word; the weights of a row sum to 1.
     """
 
     translation: str
-    """As given, or the model's own."""
     source_words: list[PlacedWord]
     target_words: list[PlacedWord]
     weights: list[list[float]]
-    """A row for each target word, a column for each source word; rows sum to 1."""
 
 
-class LanguageName(ResponseBody):
-    """A language, by its code and its English name."""
+class Language(ResponseBody):
+    """A language, and the codes of those that it can be translated to."""
 
     code: str
     name: str
-
-
-class Language(LanguageName):
-    """A language and the codes of those that it can be translated to."""
-
     targets: list[str]
-
-
-class Defaults(ResponseBody):
-    """The languages that a client chooses first."""
-
-    source: LanguageName
-    target: LanguageName
 
 
 class ModelDescription(ResponseBody):
     """A served model: its language codes, of which the target is `tree` for a parser,
-    their names, the problem and the step of its run, and its defaults.
+    their names, the problem and the step of its run, its defaults, and short sentences
+    of the run's dev split, if its data is there and no API key is needed.
     """
 
     source: str
@@ -192,22 +164,13 @@ class ModelDescription(ResponseBody):
     beam_size: int
     alpha: float
     examples: tuple[str, ...]
-    """Short sentences of the run's dev split, if its data is there and no API key is
-    needed."""
 
 
 class Settings(ResponseBody):
-    """Limits and defaults, by the names that LibreTranslate gives them; the models."""
+    """Limits, by the names that LibreTranslate gives them, and the models."""
 
-    apiKeys: bool  # noqa: N815
     keyRequired: bool  # noqa: N815
     charLimit: int  # noqa: N815
-    filesTranslation: bool = False  # noqa: N815
-    frontendTimeout: int = 500  # noqa: N815
-    """Milliseconds that a page waits for typing to end."""
-    language: Defaults
-    suggestions: bool = False
-    supportedFilesFormat: tuple[str, ...] = ()  # noqa: N815
     models: list[ModelDescription]
 
 

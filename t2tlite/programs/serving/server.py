@@ -22,15 +22,9 @@ from t2tlite.console import say
 from t2tlite.data.language_codes import contradiction
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.serving import connections, models
 from t2tlite.programs.serving.app import make_app
-from t2tlite.programs.serving.connections import BoundedProtocol, Connections
-from t2tlite.programs.serving.languages import served_pairs
-from t2tlite.programs.serving.models import load_catalogue, say_with_time
-from t2tlite.programs.serving.options import (
-    ConnectionLimits,
-    ServedRunOptions,
-    ServerOptions,
-)
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import STOPPING
@@ -57,19 +51,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
     """
-    manifests = []
-    for run in runs.runs:
-        folder = RunFolder(run)
-        folder.hparams()
-        manifest = folder.manifest()
-        find_checkpoint(folder.path, runs.checkpoint_path)
-        decode_options(manifest, runs.decode_hparams)
-        manifests.append(manifest)
-    pairs = served_pairs(runs.runs, manifests, runs.languages)
-    for pair, manifest in zip(pairs, manifests, strict=False):
-        note = contradiction(pair.run, manifest, (pair.source, pair.target))
-        if note and not pair.tag:
-            say(note)
+    pairs = _checked_pairs(runs)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -79,13 +61,13 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
 
         def load() -> None:
             try:
-                catalogue = load_catalogue(runs, pairs)
-            except BaseException as error:  # also a SystemExit of a user's package
-                if not isinstance(error, Exception):
-                    error = ValueError(
-                        f"The runs must be loaded. Received: {error!r} while they were."
-                    )
+                catalogue = models.load_catalogue(runs, pairs)
+            except Exception as error:
                 failures.append(error)
+            except BaseException as error:  # a SystemExit of a user's package
+                message = f"The runs must be loaded. Received: {error!r} meanwhile."
+                failures.append(ValueError(message))
+            if failures:
                 server.should_exit = True
                 return
             # To look through the objects of TensorFlow and of the runs, the garbage
@@ -94,16 +76,34 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
             gc.freeze()
             service.ready(catalogue)
             if service.status != DRAINING:
-                say_with_time(f"Ready: {address}")
+                say(f"Ready: {address}")
 
         # the port is open meanwhile
         loader = threading.Thread(target=load, daemon=True)
-        connections = allowed_connections(options.max_connections)
-        limits = ConnectionLimits(connections=connections)
+        allowed = allowed_connections(options.max_connections)
+        limits = connections.ConnectionLimits(allowed)
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
     for failure in failures:
         raise failure
+
+
+def _checked_pairs(runs: ServedRunOptions) -> list[models.ServedPair]:
+    """The language pairs of the runs, whose records are read without TensorFlow."""
+    manifests = []
+    for run in runs.runs:
+        folder = RunFolder(run)
+        folder.hparams()
+        manifest = folder.manifest()
+        find_checkpoint(folder.path, runs.checkpoint_path)
+        decode_options(manifest, runs.decode_hparams)
+        manifests.append(manifest)
+    pairs = models.served_pairs(runs.runs, manifests, runs.languages)
+    for pair, manifest in zip(pairs, manifests, strict=False):
+        note = contradiction(pair.run, manifest, (pair.source, pair.target))
+        if note and not pair.tag:
+            say(note)
+    return pairs
 
 
 def allowed_connections(wanted: int) -> int:
@@ -122,7 +122,7 @@ def allowed_connections(wanted: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
-        say_with_time(
+        say(
             f"This process may open {files:,} files (ulimit -n), so there can be"
             f" {allowed:,} connections, not {wanted:,}."
         )
@@ -144,8 +144,7 @@ def bind(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise ValueError(
             "--host must be an address of this machine, and --port free there."
-            f" Received: {host!r} and {port}: {error}. Choose others, or stop the"
-            " program that listens there."
+            f" Received: {host!r} and {port}: {error}."
         ) from error
     # options of each connection; without this one, the body of an answer waits 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -160,15 +159,14 @@ class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
     ends the process at once.
 
-    It calls `started` when it answers. The limits of connections are by default those
-    with the number in the service's options.
+    It calls `started` when it answers.
     """
 
     def __init__(
         self,
         service: Service,
         started: Callable[[], object] = lambda: None,
-        limits: ConnectionLimits | None = None,
+        limits: connections.ConnectionLimits | None = None,
     ) -> None:
         # Only pages that may send requests may show a page in a frame: the page
         # translates the text behind the # of its address as soon as it is shown.
@@ -176,7 +174,7 @@ class DrainingServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 make_app(service),
-                http=BoundedProtocol,
+                http=connections.BoundedProtocol,
                 ws="none",
                 log_config=None,
                 log_level="error",  # clients' mistakes are answered, not logged
@@ -192,9 +190,8 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
-        if limits is None:
-            limits = ConnectionLimits(connections=service.options.max_connections)
-        self._connections = Connections(limits, service.metrics)
+        limits = limits or connections.ConnectionLimits()
+        self._connections = connections.Connections(limits, service.metrics)
         self.server_state = self._connections
         self._service = service
         self._call_when_started = started

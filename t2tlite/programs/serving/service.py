@@ -1,7 +1,5 @@
-"""The state of the server (loading, ready or draining), the steps of a request that
-endpoints share (it is checked, read, queued and computed), and who may send one: this
-server's own pages, programs, and pages of sites that it names, by an address that it
-knows.
+"""The state of the server (loading, ready or draining), its metrics, and the steps of a
+request that endpoints share: it is checked, read, queued and computed.
 """
 
 import asyncio
@@ -9,50 +7,77 @@ import contextlib
 import hmac
 import time
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
-from starlette.datastructures import Headers
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.exceptions import HTTPException
 
-from t2tlite.programs.serving import requests
-from t2tlite.programs.serving.batching import Batcher, Limits, Results, Work
-from t2tlite.programs.serving.metrics import ServerMetrics
+from t2tlite.programs.serving import options, requests
+from t2tlite.programs.serving.batching import Batcher, Results, Work
 from t2tlite.programs.serving.models import Catalogue
-from t2tlite.programs.serving.options import (
-    DEFAULT_PORTS,
-    MAX_ATTENTION_QUEUE,
-    ServerOptions,
-    host_name,
-    is_address,
-)
-from t2tlite.programs.serving.requests import SHOWN, Bodies, Body
-from t2tlite.programs.serving.schemas import TextRequest
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
 CHECK_S = 1.0  # time between looks whether the client of a request has gone
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 T = TypeVar("T")
+
+
+class ServerMetrics:
+    """Counts requests, refused connections and batches, in a registry of its own."""
+
+    def __init__(self, queue_length: Callable[[], int]) -> None:
+        self.active = 0  # requests that are being answered
+        self.registry = CollectorRegistry()
+        named: dict[str, Any] = {"namespace": "t2tlite", "registry": self.registry}
+        self.requests = Counter(
+            "requests", "Requests answered.", ["path", "method", "status"], **named
+        )
+        self.refusals = Counter(
+            "refused_connections",
+            "Connections ended with an error.",
+            ["status"],
+            **named,
+        )
+        timed: dict[str, Any] = {"buckets": SECONDS, **named}
+        self.latency = Histogram(
+            "request_seconds", "Until the end of an answer.", ["path"], **timed
+        )
+        self._seconds = Histogram("batch_seconds", "Time to compute a batch.", **timed)
+        self._sentences = Histogram(
+            "batch_sentences", "Sentences of a batch.", buckets=SENTENCES, **named
+        )
+        queue = Gauge("queue_sentences", "Sentences that wait.", **named)
+        queue.set_function(queue_length)
+        active = Gauge("active_requests", "Requests being answered.", **named)
+        active.set_function(lambda: self.active)
+
+    def observe_batch(self, sentences: int, seconds: float) -> None:
+        """Counts a batch."""
+        self._sentences.observe(sentences)
+        self._seconds.observe(seconds)
 
 
 class Service:
     """The models, the queues, and the rules for requests."""
 
-    def __init__(self, options: ServerOptions) -> None:
-        self.options = options
+    def __init__(self, server: options.ServerOptions) -> None:
+        self.options = server
         self.status = LOADING
         self.catalogue = Catalogue([])
         self.metrics = ServerMetrics(self._queue_length)
-        self.batcher = Batcher(options.max_queue, observe=self.metrics.observe_batch)
+        self.batcher = Batcher(server.max_queue, self.metrics.observe_batch)
         # one request at a time, beside the others
         self.attention_batcher = Batcher(
-            min(MAX_ATTENTION_QUEUE, options.max_queue),
-            Limits(max_wait_s=0, window=1),
+            min(options.MAX_ATTENTION_QUEUE, server.max_queue),
             self.metrics.observe_batch,
             workers=1,
+            max_wait_s=0,
+            window=1,
         )
-        self._bodies = Bodies()
+        self._bodies = requests.Bodies()
 
     def _queue_length(self) -> int:
         return self.batcher.queue_length + self.attention_batcher.queue_length
@@ -72,48 +97,29 @@ class Service:
         self.batcher.stop()
         self.attention_batcher.stop()
 
-    # checks
-
-    def check_ready(self) -> None:
-        """HTTPException 503 while the models are loaded and while the server drains."""
-        if self.status != READY:
-            doing = "loading its models" if self.status == LOADING else "shutting down"
-            message = f"The server is {doing}. Try again later."
-            raise HTTPException(503, message, {"Retry-After": "5"})
-
     def _check_key(self, received: bytes) -> None:
         if not self.options.api_key:
             return
         if not received:
-            raise HTTPException(
-                400,
-                "An API key is required: the field api_key, or Authorization: Bearer"
-                " KEY.",
-            )
+            message = "An API key is required, as api_key or Authorization: Bearer KEY."
+            raise HTTPException(400, message)
         if not hmac.compare_digest(received, self.options.api_key.encode()):
             raise HTTPException(403, "The API key is not valid.")
-
-    def _check_size(self, body: TextRequest) -> None:
-        texts = body.texts()
-        characters = sum(max(1, len(text)) for text in texts)
-        check_request = partial(requests.check_limit, "A request", status=400)
-        check_request(len(texts), self.options.max_texts, "texts")
-        check_request(characters, self.options.max_characters, "characters")
-
-    # a request
 
     async def read(
         self,
         request: Request,
-        kind: type[Body],
-        prepare: Callable[[Body, Catalogue], T],
+        kind: type[requests.Body],
+        prepare: Callable[[requests.Body, Catalogue], T],
     ) -> T:
         """What `prepare` makes of a request in JSON, a form, or the address, in a
         thread, while the event loop answers others. Raises HTTPException.
 
         An API key of the header is checked before the body is read.
         """
-        key = _key_of_header(request)
+        # Bearer KEY, or KEY alone
+        first, _, rest = request.headers.get("authorization", "").partition(" ")
+        key = (rest.strip() or first).encode("latin-1")  # Starlette decodes headers so
         if key:
             self._check_key(key)
 
@@ -124,17 +130,17 @@ class Service:
                 received = api_key if isinstance(api_key, str) else ""
                 self._check_key(received.encode("utf-8", "replace"))
             body = requests.checked(fields, kind)
-            self._check_size(body)
+            texts = body.texts()
+            characters = sum(max(1, len(text)) for text in texts)
+            for unit, size, limit in (
+                ("texts", len(texts), self.options.max_texts),
+                ("characters", characters, self.options.max_characters),
+            ):
+                requests.check_limit("A request", size, limit, unit, status=400)
             return prepare(body, self.catalogue)
 
         async with self._bodies.read(request, self.options.timeout_s) as content:
             return await asyncio.to_thread(prepared)
-
-    async def compute(
-        self, request: Request, work: Work, batcher: Batcher | None = None
-    ) -> list[Any]:
-        """The result of each item, in order. Raises as `stream`."""
-        return [value async for value in self.stream(work, request, batcher)]
 
     async def stream(
         self,
@@ -178,46 +184,28 @@ class Service:
         """The results that arrive next. Raises HTTPException for an error, after the
         deadline, or if the client of the request has gone.
         """
-        while True:
+        part: Results | None = None
+        while part is None:
             left = deadline - time.monotonic()
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left, CHECK_S)):
                     part = await arrived.get()
                     break
-            except TimeoutError:
-                if request is not None and await request.is_disconnected():
-                    raise requests.client_gone() from None
-                if left <= CHECK_S:
-                    raise HTTPException(
-                        504,
-                        f"The request was not done after {self.options.timeout_s:g}"
-                        " seconds. Send less text, or try again later.",
-                    ) from None
+            if request is not None and await request.is_disconnected():
+                raise requests.client_gone()
+            if left <= CHECK_S:
+                seconds = f"{self.options.timeout_s:g} seconds"
+                message = f"The request was not done after {seconds}. Send less text."
+                raise HTTPException(504, message)
+        if isinstance(part, HTTPException):
+            raise part
+        if isinstance(part, ValueError):  # ours: what is required, what was received
+            raise HTTPException(400, str(part))
         if isinstance(part, BaseException):
-            raise _answerable(part)
+            requests.log_failure(part)
+            log = "The server could not compute this request; its log says why."
+            raise HTTPException(500, log)
         return part
-
-
-def _key_of_header(request: Request) -> bytes:
-    """The API key of the header, `Bearer KEY` or KEY alone; empty if there is none."""
-    first, _, rest = request.headers.get("authorization", "").partition(" ")
-    return (rest.strip() or first).encode("latin-1")  # Starlette decodes headers so
-
-
-def _answerable(error: BaseException) -> HTTPException:
-    """The answer to a thread's error: a ValueError is shown (400), others are logged
-    (500).
-    """
-    if isinstance(error, HTTPException):
-        return error
-    if isinstance(error, ValueError):  # ours: what is required, what was received
-        return HTTPException(400, str(error))
-    log = "The server could not compute this request; its log says why."
-    requests.log_failure(error)
-    return HTTPException(500, log)
-
-
-# who may send requests
 
 
 async def service_for(request: Request) -> Service:
@@ -225,75 +213,12 @@ async def service_for(request: Request) -> Service:
     before the body is read: what is accepted is answered.
     """
     service: Service = request.app.state.service
-    check_sender(request.headers, service.options)
-    service.check_ready()
+    requests.check_sender(request.headers, service.options)
+    if service.status != READY:
+        doing = "loading its models" if service.status == LOADING else "shutting down"
+        message = f"The server is {doing}. Try again later."
+        raise HTTPException(503, message, {"Retry-After": "5"})
     return service
 
 
 ServiceFor = Annotated[Service, Depends(service_for)]  # a parameter of an endpoint
-
-
-def check_sender(headers: Headers, options: ServerOptions) -> None:
-    """Raises HTTPException if another site's page in a browser may have sent the
-    request, unless --cors_origins names the site.
-
-    A page can send simple requests to any address. The browser names the site: in
-    Sec-Fetch-Site, or on connections without TLS in Origin, which every POST has. A
-    page whose own name resolves to this server (DNS rebinding) sends that name as Host.
-    The status is 400 for a host name that the server does not know, and 403 for another
-    site or an origin that is not one.
-    """
-    host = headers.get("host", "")
-    if host and not is_known_host(host, options):
-        raise HTTPException(
-            400,
-            f"The server does not know the host {host[:SHOWN]!r}. Use its IP address,"
-            " or start it with --allowed_hosts.",
-        )
-    origin = headers.get("origin")
-    if origin in options.cors_origins or "*" in options.cors_origins:
-        return
-    site = headers.get("sec-fetch-site")
-    if site is None and origin is not None and not _is_own(origin, headers, options):
-        site = "cross-site"
-    if site not in (None, "same-origin", "none"):
-        sender = "another site" if origin is None else repr(origin[:SHOWN])
-        raise HTTPException(
-            403,
-            f"Pages of other sites may not send requests. Received: one of {sender}, to"
-            f" {host[:SHOWN]!r}. --cors_origins names sites whose pages may; a proxy"
-            " before the server must send it the Host that it received.",
-        )
-
-
-def _is_own(origin: str, headers: Headers, options: ServerOptions) -> bool:
-    """Whether an origin is that of the server's own pages: at the host of the request,
-    or at the host that a proxy received.
-
-    A page of another site cannot send X-Forwarded-Host. A page whose name resolves to
-    the proxy can send its own name, but not a name that the server knows.
-    """
-    scheme, _, place = origin.lower().partition("://")
-    port = DEFAULT_PORTS.get(scheme)
-    if port is None:
-        return False
-    hosts = [headers.get("host", "")]
-    forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
-    if forwarded and is_known_host(forwarded, options):
-        hosts.append(forwarded)
-    own_places = [host.lower().removesuffix(port) for host in hosts]
-    return place.removesuffix(port) in own_places
-
-
-def is_known_host(host: str, options: ServerOptions) -> bool:
-    """Whether a Host header has a name of this server, or an IP address."""
-    if "*" in options.allowed_hosts:
-        return True
-    name = host_name(host)
-    if name in ("localhost", options.host.lower()) or is_address(name):
-        return True
-    for allowed in options.allowed_hosts:
-        is_below = allowed.startswith("*.") and name.endswith(allowed[1:])
-        if name == allowed or is_below:
-            return True
-    return False

@@ -11,12 +11,4 @@ MALFORMED = (
     b'{"q": "a", "beam_size": 1' + b"0" * 5_000 + b"}", b"\x00\x01\x02", b'{"q": "' + b"a" * 100_000 + b'"}',
     b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"q": "a", "translation": [["a"]]}', b"q=a&source=en&target=%ff",
 )  # fmt: skip
-PATHS = (
-    "/translate",
-    "/score",
-    "/attention",
-    "/attention.html",
-    "/translate",
-    "/detect",
-    "/nothing",
-)
+PATHS = ("/translate", "/attention", "/attention.html", "/detect", "/nothing")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from running import WAIT_S, Running, running
 from starlette.responses import Response
 
-from t2tlite.programs.serving.options import ConnectionLimits
+from t2tlite.programs.serving.connections import ConnectionLimits
 
 HOST = b"Host: localhost\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"

@@ -17,8 +17,9 @@ import uvicorn
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import ConnectionLimits, ServerOptions
+from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer, bind
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.parsing import ParsingTask

@@ -16,6 +16,7 @@ from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
 
 SENTENCE = "red cat sees dog"
 PATHS = ("/attention", "/attention.html")
+METHODS = ("decode", "attention_of")  # of a translator
 
 
 @pytest.fixture
@@ -51,9 +52,7 @@ def test_attention_has_a_bounded_queue_of_its_own(gated):
             refused = server.post(path, {"q": SENTENCE})
             assert refused.status_code == 503
             assert refused.headers["retry-after"] == "1"
-        for path in ("/translate", "/score"):
-            body = {"q": SENTENCE, "translation": SENTENCE}
-            assert server.post(path, body).status_code == 200
+        assert server.post("/translate", {"q": SENTENCE}).status_code == 200
         assert f"t2tlite_queue_sentences {MAX_ATTENTION_QUEUE}.0" in (
             server.get("/metrics").text
         )
@@ -78,15 +77,21 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
 @pytest.mark.parametrize("path", ["/translate", "/attention"])
 def test_exit_of_a_users_code_is_a_failure_of_its_request(translator, caplog, path):
     """The threads go on."""
+    leaves = [True]
 
-    def leave(*_, **__):
-        raise SystemExit(3)
+    def leaving(method):
+        def call(*arguments):
+            if leaves:
+                raise SystemExit(3)
+            return method(*arguments)
 
-    model = Changed(translator, decode=leave, attention_of=leave)
-    with running([served(model)]) as server:
+        return call
+
+    methods = {name: leaving(getattr(translator, name)) for name in METHODS}
+    with running([served(Changed(translator, **methods))]) as server:
         for _ in range(2 * WORKERS):
             assert server.post(path, {"q": SENTENCE}).status_code == 500
-        pair = {"q": SENTENCE, "translation": SENTENCE}
-        assert server.post("/score", pair).status_code == 200
+        leaves.clear()
+        assert server.post(path, {"q": SENTENCE}).status_code == 200
         assert server.get("/ready").json() == {"status": "ready"}
     assert "SystemExit: '3'" in caplog.text

@@ -10,11 +10,8 @@ import pytest
 
 from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
-from t2tlite.programs.serving.languages import (
-    Detection,
-    detect,
-    served_pairs,
-)
+from t2tlite.programs.serving.models import detect, served_pairs
+from t2tlite.programs.serving.schemas import Detection
 
 
 @pytest.fixture

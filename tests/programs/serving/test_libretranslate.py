@@ -127,7 +127,7 @@ IN_PIECES = "<b>[a-z ]+</b> katze hund sieht"
 
 
 def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.serving.translate.MAX_PLACED_TAGS", 3)
+    monkeypatch.setattr("t2tlite.programs.serving.options.MAX_PLACED_TAGS", 3)
     text = "<b>red</b> cat sees dog"
     assert (
         translate_html(server, text)["translatedText"] == "katze <b>rot</b> hund sieht"
@@ -141,7 +141,9 @@ def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
     server, translator, monkeypatch
 ):
     tokens = len(translator.source_encoder.encode(SENTENCE))
-    monkeypatch.setattr("t2tlite.programs.serving.models.MAX_SERVED_TOKENS", tokens - 1)
+    monkeypatch.setattr(
+        "t2tlite.programs.serving.options.MAX_SERVED_TOKENS", tokens - 1
+    )
     answer = translate_html(server, "<b>red</b> cat sees dog")
     assert re.fullmatch(IN_PIECES, answer["translatedText"])
     body = {"q": f"<p>{SENTENCE}</p>", **PAIR, "format": "html"}
@@ -248,7 +250,7 @@ def test_text_without_letters_needs_no_language(from_two_languages):
 
 
 def test_hypotheses_are_bounded_over_all_languages(from_two_languages, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.serving.translate.MAX_HYPOTHESES", 7)
+    monkeypatch.setattr("t2tlite.programs.serving.options.MAX_HYPOTHESES", 7)
     request = {"q": [ENGLISH, FRENCH], "source": "auto", "target": "de"}
     assert from_two_languages.post("/translate", request).status_code == 200
     response = from_two_languages.post("/translate", {**request, "alternatives": 1})

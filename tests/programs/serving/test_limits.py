@@ -9,8 +9,8 @@ import pytest
 from running import running, served
 from starlette.exceptions import HTTPException
 
-from t2tlite.programs.serving import attention
-from t2tlite.programs.serving.languages import detect_each
+from t2tlite.programs.serving import options
+from t2tlite.programs.serving.models import detect_each
 from t2tlite.run_folder import RunFolder
 
 SENTENCE = "red cat sees dog"
@@ -33,7 +33,11 @@ def test_texts_and_characters_are_bounded_and_blank_texts_count(translator):
         assert small.post("/translate", {"q": ["", "", ""]}).status_code == 200
         for path, body, problem in (
             ("/translate", {"q": [""] * 4}, "3 characters. Received: 4"),
-            ("/score", {"q": "a", "translation": "abc"}, "3 characters. Received: 4"),
+            (
+                "/attention",
+                {"q": "a", "translation": "abc"},
+                "3 characters. Received: 4",
+            ),
             ("/translate", {"q": [""] * 6}, "5 texts. Received: 6"),
         ):
             response = small.post(path, body)
@@ -51,10 +55,10 @@ def test_hypotheses_of_a_request_are_bounded(server):
 @pytest.mark.parametrize(("beam_size", "limit"), [(1, 512), (4, 512), (16, 128)])
 def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, limit):
     model = served(translator)
-    assert model.search_token_counts(["cat " * (limit // 4)], beam_size)
+    assert model.token_counts(["cat " * (limit // 4)], beam_size)
     message = f"A sentence must have at most {limit} tokens. Received: 1"
     with pytest.raises(HTTPException, match=re.escape(message)) as refused:
-        model.search_token_counts(["zq" * 5000], beam_size)
+        model.token_counts(["zq" * 5000], beam_size)
     assert refused.value.status_code == 413
 
 
@@ -78,17 +82,17 @@ def test_attention_with_too_many_weights_has_status_413(
     hparams = RunFolder(translator.run).hparams()
     layers = hparams.num_hidden_layers
     weights = hparams.num_heads * layers * (s * s + t * t + s * t)
-    options = attention.__name__ + ".MAX_ATTENTION_WEIGHTS"
+    limit = "MAX_ATTENTION_WEIGHTS"
     given = {"q": SENTENCE, "translation": SENTENCE}
     for path in ("/attention", "/attention.html"):
-        monkeypatch.setattr(options, weights)
+        monkeypatch.setattr(options, limit, weights)
         assert server.post(path, given).status_code == 200
-        monkeypatch.setattr(options, weights - 1)
+        monkeypatch.setattr(options, limit, weights - 1)
         response = server.post(path, given)
         assert response.status_code == 413
         assert response.json()["error"].startswith(
             f"The attention of a sentence must have at most {weights - 1:,} weights."
             f" Received: {weights:,}."
         )
-        monkeypatch.setattr(options, hparams.num_heads * layers * s * s)
+        monkeypatch.setattr(options, limit, hparams.num_heads * layers * s * s)
         assert server.post(path, {"q": SENTENCE}).status_code == 413

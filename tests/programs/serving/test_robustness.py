@@ -61,7 +61,7 @@ def occupy(server, slow, clients):
         (b'{"q": "a", "alpha": NaN}', "alpha must be"),
         (b'{"q": "a", "alpha": 1e400}', "alpha must be less than or equal to 10. Received: Infinity."),
         (b'{"q": "\\ud800"}', "The body must be JSON. Received: unexpected end of hex"),
-        (b'{"q": "\xff"}', "The body must be JSON. Received: 'utf-8' codec can't decode byte"),
+        (b'{"q": "\xff"}', "The body must be JSON. Received: "),
         (b"[" * 100_000, "recursion limit exceeded"),
         (b'{"q": "a", "target": "tree"}', "pairs served: en-de. Received: source missing, target tree."),
         (b'{"q": "a", "source": "auto", "target": "fr"}', "Received: source auto, target fr."),
@@ -119,7 +119,8 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
         for stream in (False, True):
             body = json.dumps({"q": SENTENCE, "stream": stream}).encode()
             lines = [
-                b"POST /translate HTTP/1.0",
+                b"POST /translate HTTP/1.1",
+                b"Connection: close",
                 b"Content-Type: application/json",
                 b"Content-Length: %d" % len(body),
             ]
@@ -223,7 +224,7 @@ def test_unexpected_error_is_logged_and_counted(translator, monkeypatch, caplog,
     def fail(*_):
         raise RuntimeError("a secret of /home/someone")
 
-    monkeypatch.setattr(app, "_named", fail)
+    monkeypatch.setattr(app, "language_name", fail)
     method = "POST" if path == "/translate" else "GET"
     with running([served(Changed(translator, decode=fail))]) as server:
         json = {"q": SENTENCE}

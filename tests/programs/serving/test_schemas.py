@@ -30,7 +30,6 @@ def both(translator):
         ("/translate", {"q": ["a .", " "], "target": "tree", "segments": True}, schemas.TranslateResponse),
         ("/translate", {"q": TEXT, "source": "auto", "target": "de"}, schemas.TranslateResponse),
         ("/translate", {"q": [TEXT], **PAIR, "alternatives": 1}, schemas.TranslateResponse),
-        ("/score", {"q": TEXT, "translation": "katze", **PAIR}, schemas.ScoreResponse),
         ("/attention", {"q": TEXT, **PAIR}, schemas.AttentionResponse),
         ("/detect", {"q": TEXT}, list[schemas.Detection]),
         ("/detect", {"q": [TEXT]}, list[list[schemas.Detection]]),

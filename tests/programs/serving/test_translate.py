@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from raw_peers import Peer
 from running import running, served
 
 SENTENCES = [
@@ -93,17 +92,6 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
     assert "t2tlite_batch_sentences_count" in server.get("/metrics").text
 
 
-def test_a_stream_for_http_1_0_is_whole(server):
-    """HTTP/1.0, which nginx speaks to servers by default, has no chunks."""
-    body = json.dumps({"q": " ".join(SENTENCES), "stream": True}).encode()
-    head = b"POST /translate HTTP/1.0\r\nContent-Type: application/json\r\n"
-    with Peer(server, head + b"Content-Length: %d\r\n\r\n" % len(body) + body) as peer:
-        head, _, content = peer.rest().partition(b"\r\n\r\n")
-    assert b"transfer-encoding" not in head.lower()
-    assert b"content-length: %d" % len(content) in head.lower()
-    assert json.loads(content.splitlines()[0])["segments"] == 1
-
-
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
     text = ".  ".join(sentence.capitalize() for sentence in SENTENCES) + "\n"
     first, *segments, last = streamed(server, text)
@@ -125,17 +113,6 @@ def test_alignments_are_of_each_hypothesis_if_wanted(server):
         assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
     answer = translate(server, text, segments=True)
     assert "alignment" not in answer["segments"][0]["hypotheses"][0]
-
-
-def test_scores_are_the_models(server, translator):
-    q = ["red cat sees dog"] * 2
-    targets = ["katze rot hund sieht", "maus"]
-    body = {"q": q, "translation": targets}
-    response = server.post("/score", body).json()["scores"]
-    assert response == pytest.approx(translator.score(q, targets), rel=1e-4)
-    response = server.post("/score", {**body, "translation": "maus"})
-    assert response.status_code == 400
-    assert "Received: 2 texts, 1 translations, en-de." in response.json()["error"]
 
 
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
@@ -176,10 +153,6 @@ def test_limits_defaults_and_models_are_described(server):
     settings = server.get("/frontend/settings").json()
     assert settings["charLimit"] == 20000
     assert settings["keyRequired"] is False
-    assert settings["language"] == {
-        "source": {"code": "en", "name": "English"},
-        "target": {"code": "de", "name": "German"},
-    }
     (model,) = settings["models"]
     assert {**model, "step": 0} == {
         "source": "en", "target": "de", "source_name": "English", "target_name": "German",

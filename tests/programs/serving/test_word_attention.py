@@ -145,6 +145,5 @@ def test_text_of_which_nothing_is_left(normalising, text):
     for path, body in (
         ("/translate", {"q": text, "alternatives": 1, "alignments": True}),
         ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
-        ("/score", {"q": [text, "red"], "translation": [text, text]}),
     ):
         assert normalising.post(path, body).status_code == 200, path
