@@ -1,10 +1,8 @@
 """The web application: its paths."""
 
 import asyncio
-import importlib.resources
 import time
-from collections.abc import AsyncIterator, Collection
-from functools import partial
+from collections.abc import AsyncIterator
 from typing import Any
 
 import prometheus_client
@@ -12,32 +10,25 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import t2tlite
 from t2tlite.data.language_codes import language_name
 from t2tlite.programs.serving import attention, requests, schemas
 from t2tlite.programs.serving.models import Catalogue, detect_each
-from t2tlite.programs.serving.schemas import TextRequest, TranslateRequest
 from t2tlite.programs.serving.service import READY, ServerMetrics, Service, ServiceFor
 from t2tlite.programs.serving.translate import Translation
+from t2tlite.programs.templates import package_text
 from t2tlite.texts import one_or_all
 
 DESCRIPTION = (
-    "Translates and parses with trained runs of t2tlite. LibreTranslate's clients can"
-    " use it. Where an API key is needed, it is sent as Authorization: Bearer KEY, or"
-    " as the field api_key."
+    "Translates and parses, also for LibreTranslate's clients. An API key is sent as"
+    " Authorization: Bearer KEY, or as the field api_key."
 )
-ERRORS: dict[int | str, dict[str, Any]] = {
-    "default": {"model": schemas.ErrorResponse, "description": "What is wrong."}
-}
 JSON_LINES = "application/x-ndjson"
-OTHER = "other"  # in metrics, a path or a method that does not exist
-FAILURE = HTTPException(
-    500, "The server could not answer this request; its log says why."
-)
-
-Detections = list[schemas.Detection] | list[list[schemas.Detection]]
+CLIENT_GONE = 499  # in metrics; nobody receives it
+OTHER = "other"  # in metrics, a path that does not exist
 
 router = APIRouter()
 
@@ -50,13 +41,12 @@ def make_app(service: Service) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        responses=ERRORS,
+        responses={"default": {"model": schemas.ErrorResponse}},
         exception_handlers={HTTPException: answer_error},
     )
     app.state.service = service
     app.include_router(router)
-    paths = ["/", "/docs", "/openapi.json", *app.openapi()["paths"]]
-    app.add_middleware(Watch, metrics=service.metrics, paths=paths)
+    app.add_middleware(Watch, metrics=service.metrics)
     if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -80,16 +70,15 @@ class Watch:
     the body.
     """
 
-    def __init__(
-        self, app: ASGIApp, metrics: ServerMetrics, paths: Collection[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self._app = app
         self._metrics = metrics
-        self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
-        status: int | None = None
+        # which cancels the task if the client goes away
+        scope["state"]["connection"].task = asyncio.current_task()
+        status = CLIENT_GONE
         method = scope["method"]
         if method == "HEAD":
             scope = {**scope, "method": "GET"}
@@ -103,18 +92,17 @@ class Watch:
         self._metrics.active += 1
         try:
             await self._app(scope, receive, observed)
+        except (asyncio.CancelledError, ClientDisconnect):
+            return
         except Exception as error:
-            requests.log_failure(error)
-            if status is None:
-                await requests.error_response(FAILURE)(scope, receive, observed)
+            failure = requests.failure(error)
+            if status == CLIENT_GONE:
+                await requests.error_response(failure)(scope, receive, observed)
             else:  # uvicorn cuts off a response that is not complete
                 status = 500
         finally:
             self._metrics.active -= 1
-            path = scope["path"] if scope["path"] in self._paths else OTHER
-            if method not in ("GET", "HEAD", "POST"):
-                method = OTHER
-            status = status or requests.CLIENT_GONE
+            path = scope["path"] if "endpoint" in scope else OTHER
             self._metrics.requests.labels(path, method, str(status)).inc()
             self._metrics.latency.labels(path).observe(time.monotonic() - started)
 
@@ -122,7 +110,7 @@ class Watch:
 # what computes
 
 
-def _takes(kind: type[TextRequest]) -> dict[str, Any]:
+def _takes(kind: type[schemas.TextRequest]) -> dict[str, Any]:
     """The description of a body, in JSON or as a form, for /openapi.json."""
     media_types = (requests.JSON, requests.FORM, requests.MULTIPART)
     media = {"schema": kind.model_json_schema()}
@@ -132,16 +120,16 @@ def _takes(kind: type[TextRequest]) -> dict[str, Any]:
 
 @router.post(
     "/translate",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_model=schemas.TranslateResponse,
 )
 async def translate(service: ServiceFor, request: Request) -> Response:
     """Translates or parses a text, or each of a list; with `stream` line by line."""
-    translation = await service.read(request, TranslateRequest, Translation)
+    translation = await service.read(request, schemas.TranslateRequest, Translation)
     if translation.body.stream:
         lines = _lines(service, translation)
         return StreamingResponse(lines, media_type=JSON_LINES)
-    async for _ in translation.compute(service, request):
+    async for _ in translation.compute(service):
         pass
     content = await asyncio.to_thread(_encoded_response, translation)
     return Response(content, media_type=requests.JSON)
@@ -154,32 +142,31 @@ def _encoded_response(translation: Translation) -> bytes:
 async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
     """The lines of a stream."""
     yield b'{"segments":%d}\n' % translation.sentences
-    size = 0
     try:
         async for segment, outputs in translation.compute(service):
-            line = requests.as_json(translation.segment(segment, outputs), size)
-            size += len(line)
-            yield line + b"\n"
+            line = translation.segment(segment, outputs)
+            yield requests.as_json(line) + b"\n"
         yield await asyncio.to_thread(_encoded_response, translation) + b"\n"
     except HTTPException as error:
         yield bytes(requests.error_response(error).body) + b"\n"
 
 
-@router.post("/detect", openapi_extra=_takes(TextRequest))
-async def detect_language(service: ServiceFor, request: Request) -> Detections:
+@router.post("/detect", openapi_extra=_takes(schemas.TextRequest))
+async def detect_language(service: ServiceFor, request: Request) -> schemas.Detections:
     """Lists the served languages that a text, or each of a list, may be in, most likely
     first.
     """
-    return await service.read(request, TextRequest, _detected)
+    return await service.read(request, schemas.TextRequest, _detected)
 
 
-def _detected(body: TextRequest, catalogue: Catalogue) -> Detections:
-    return one_or_all(body.q, detect_each(body.texts(), list(catalogue.languages())))
+def _detected(body: schemas.TextRequest, catalogue: Catalogue) -> schemas.Detections:
+    detected = detect_each(body.texts(), list(catalogue.languages()))
+    return one_or_all(body.q, detected)
 
 
 @router.post(
     "/attention",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_model=schemas.AttentionResponse,
 )
 async def attention_by_words(service: ServiceFor, request: Request) -> Response:
@@ -190,7 +177,7 @@ async def attention_by_words(service: ServiceFor, request: Request) -> Response:
 
 @router.post(
     "/attention.html",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_class=HTMLResponse,
 )
 async def attention_page(service: ServiceFor, request: Request) -> Response:
@@ -203,9 +190,12 @@ async def attention_page(service: ServiceFor, request: Request) -> Response:
 async def _attention(
     service: Service, request: Request, answer: attention.Answer
 ) -> bytes:
-    prepare = partial(attention.attention_work, answer=answer)
-    work = await service.read(request, TranslateRequest, prepare)
-    results = service.stream(work, request, service.attention_batcher)
+    work = await service.read(
+        request,
+        schemas.TranslateRequest,
+        lambda body, catalogue: attention.attention_work(body, catalogue, answer),
+    )
+    results = service.stream(work, service.attention_batcher)
     [content] = [content async for content in results]
     return content
 
@@ -233,8 +223,6 @@ async def frontend_settings(service: ServiceFor) -> schemas.Settings:
             schemas.ModelDescription(
                 source=model.source,
                 target=model.target,
-                source_name=language_name(model.source),
-                target_name=language_name(model.target),
                 problem=model.translator.manifest.name,
                 step=model.translator.step,
                 beam_size=model.options.beam_size,
@@ -249,21 +237,16 @@ async def frontend_settings(service: ServiceFor) -> schemas.Settings:
 # pages, and what watches the server: without a model, for everybody
 
 
-@router.get("/", include_in_schema=False)
-async def translation_page() -> HTMLResponse:
+@router.get("/", include_in_schema=False, response_class=HTMLResponse)
+async def translation_page() -> str:
     """The page to translate and parse."""
-    return _page("page.html")
+    return package_text("programs/serving/page.html")
 
 
-@router.get("/docs", include_in_schema=False)
-async def docs_page() -> HTMLResponse:
+@router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
+async def docs_page() -> str:
     """The page that describes the API."""
-    return _page("docs.html")
-
-
-def _page(name: str) -> HTMLResponse:
-    folder = importlib.resources.files("t2tlite.programs.serving")
-    return HTMLResponse(folder.joinpath(name).read_text(encoding="utf-8"))
+    return package_text("programs/serving/docs.html")
 
 
 @router.get("/health")

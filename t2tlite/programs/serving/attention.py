@@ -12,7 +12,7 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
-from t2tlite.programs.serving import options, requests, schemas
+from t2tlite.programs.serving import options, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.visualise.attention import Attention, page
@@ -31,14 +31,13 @@ def attention_work(
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
     model = catalogue.model(body.source, body.target)
+    limit = options.MAX_ATTENTION_TOKENS
     sentence = _sentence("q", body.q)
+    tokens = model.token_counts([sentence], limit)
     translation = None
-    if is_blank(body.translation or ""):
-        tokens = model.token_counts([sentence], model.options.beam_size)
-    else:
+    if not is_blank(body.translation or ""):
         translation = _sentence("translation", body.translation)
-        tokens = model.token_counts([sentence])
-        tokens += model.token_counts([translation], targets=True)
+        tokens += model.token_counts([translation], limit, targets=True)
     function = BatchFunction(_answers, (model, answer))
     return Work(function, [(sentence, translation)], [sum(tokens)])
 
@@ -46,35 +45,21 @@ def attention_work(
 def _sentence(name: str, text: str | list[str] | None) -> str:
     """The text. Raises HTTPException 400 unless it is one sentence."""
     if not isinstance(text, str) or is_blank(text) or "\n" in text or "\r" in text:
-        raise HTTPException(
-            400,
-            f"{name} must be a sentence: neither a list, nor blank, nor with a line"
-            " break. Send a request for each sentence.",
-        )
+        message = f"{name} must be a sentence: no list, not blank, and on one line."
+        raise HTTPException(400, message)
     return text
 
 
 def _answers(
     pairs: Sequence[tuple[str, str | None]], model: ServedModel, answer: Answer
 ) -> list[bytes]:
-    """The answer for each pair of a sentence and its translation. Raises HTTPException
-    413 if the attention of one has too many weights.
-    """
+    """The answer for each pair of a sentence and its translation."""
     answers = []
-    hparams = model.hparams
     for source, target in pairs:
         [tagged] = model.tagged([source])
         pair = model.translator.sentence_pair(tagged, target)
-        # with EOS
-        sources = len(pair.source_tokens)
-        targets = len(pair.target_tokens)
-        encoder = hparams.encoder_layers * sources**2
-        decoder = hparams.decoder_layers * targets * (sources + targets)
-        weights = hparams.num_heads * (encoder + decoder)
-        limit = options.MAX_ATTENTION_WEIGHTS
-        requests.check_limit("The attention of a sentence", weights, limit, "weights")
         attention = model.translator.attention_of(pair)
-        answers.append(answer(attention, source, model.tag_words))
+        answers.append(answer(attention, source, len(model.tag.split())))
     return answers
 
 

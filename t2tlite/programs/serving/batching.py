@@ -64,8 +64,7 @@ QueuedItem = tuple[Work, int]  # and its index there
 
 
 class Batcher:
-    """The queue of at most `max_waiting` requests and its threads, which call `observe`
-    with (items, seconds) after each batch.
+    """The queue of at most `max_waiting` requests, and its threads.
 
     A batch has at most `batch_tokens` source tokens, padding included. One that is not
     full waits for `max_wait_s`. It is chosen among the first `window` items, so that
@@ -75,27 +74,20 @@ class Batcher:
     def __init__(
         self,
         max_waiting: int,
-        observe: Callable[[int, float], object] = lambda *batch: None,
         workers: int = WORKERS,
         batch_tokens: int = 1024,
         max_wait_s: float = 0.002,
         window: int = 128,
     ) -> None:
         self._max_waiting = max_waiting
-        self._observe = observe
         self._batch_tokens = batch_tokens
         self._max_wait_s = max_wait_s
         self._window = window
         self._queue: collections.deque[Work] = collections.deque()
         self._changed = threading.Condition()
-        self._stopped = False
-        self._threads: list[threading.Thread] = []
         for _ in range(workers):
-            thread = threading.Thread(target=self._run, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            threading.Thread(target=self._run, daemon=True).start()
 
-    @property
     def queue_length(self) -> int:
         """The number of items that wait."""
         with self._changed:
@@ -110,7 +102,7 @@ class Batcher:
         """
         work.deliver = deliver
         with self._changed:
-            if self._stopped or len(self._queue) >= self._max_waiting:
+            if len(self._queue) >= self._max_waiting:
                 message = "The server has too many requests. Try again later."
                 raise HTTPException(503, message, {"Retry-After": "1"})
             work.since = time.monotonic()
@@ -123,19 +115,9 @@ class Batcher:
             if work in self._queue:
                 self._queue.remove(work)
 
-    def stop(self) -> None:
-        """Ends the threads, each after the batch that it computes."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
     def _run(self) -> None:
-        while batch := self._next_batch():
-            started = time.monotonic()
-            self._compute(batch)
-            self._observe(len(batch), time.monotonic() - started)
+        while True:
+            self._compute(self._next_batch())
 
     def _compute(self, batch: list[QueuedItem]) -> None:
         """Computes a batch and delivers the results. If it fails, the items of each
@@ -162,12 +144,10 @@ class Batcher:
             work.deliver(part)
 
     def _next_batch(self) -> list[QueuedItem]:
-        """The items to compute next; empty when the threads are to end."""
+        """The items to compute next."""
         with self._changed:
-            while not self._stopped:
-                if not self._queue:
-                    self._changed.wait()
-                    continue
+            while True:
+                self._changed.wait_for(lambda: self._queue)
                 first = self._queue[0]
                 batch, full = self._choose(first.function)
                 left = first.since + self._max_wait_s - time.monotonic()
@@ -177,7 +157,6 @@ class Batcher:
                         self._changed.notify()
                     return batch
                 self._changed.wait(left)
-        return []
 
     def _choose(self, function: BatchFunction) -> tuple[list[QueuedItem], bool]:
         """The items of this function that make a batch, and whether others are left.
@@ -204,11 +183,9 @@ class Batcher:
         """Records that the items are being computed; work with items left goes to the
         end of the queue.
         """
-        taken = {}
         for work, place in batch:
             del work.waiting[place]
-            taken[work] = True
-        for work in taken:
+        for work in dict.fromkeys(work for work, _ in batch):
             self._queue.remove(work)
             if work.waiting:
                 work.since = 0.0  # it has waited

@@ -22,12 +22,8 @@ HEADER_FIELDS = 100
 PIPELINED = 16  # requests that are sent before the first one is answered
 # Java's clients offer HTTP/2; with the offer, the parser would end before the body
 OFFER = re.compile(rb"\r\nUpgrade: h2c(?=\r\n)")
-NOT_HTTP = HTTPException(
-    400,
-    "This is not a request of HTTP/1.1. Characters outside ASCII must be"
-    " percent-encoded in an address.",
-)
-LONG_HEAD = HTTPException(431, "The head of a request is too long. Send less in it.")
+NOT_HTTP = HTTPException(400, "This is not HTTP/1.1, with an address in ASCII.")
+LONG_HEAD = HTTPException(431, "The head of a request is too long.")
 TOO_MANY = HTTPException(
     503, "The server has too many connections. Try again later.", {"Retry-After": "5"}
 )
@@ -100,6 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, within limits."""
 
     server_state: Connections
+    task: asyncio.Task[None] | None = None  # that answers a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Makes room for the connection, or refuses it."""
@@ -110,6 +107,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.url = b""
         self.headers = []
         self.server_state.make_room(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends what is done for the client."""
+        super().connection_lost(exc)
+        if self.task is not None:
+            self.task.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Reads what the client sends, up to the limits."""
@@ -131,6 +134,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.since = time.monotonic()
         self._excess = max(0, self._excess)
         super().on_message_begin()
+        self.scope["state"]["connection"] = self
 
     def on_headers_complete(self) -> None:
         """Lets the application answer; an exception ends the parsing."""

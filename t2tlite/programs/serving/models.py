@@ -10,16 +10,16 @@ from typing import NamedTuple
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from starlette.exceptions import HTTPException
 
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data import language_codes
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
-from t2tlite.decoding.source_text import evenly_spaced
+from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving import batching, requests, schemas
-from t2tlite.programs.serving import options as limits
+from t2tlite.programs.serving.options import ServedRunOptions
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output, open_task
@@ -63,19 +63,24 @@ def served_pairs(
         runs = [*runs] * len(entries)
         manifests = [*manifests] * len(entries)
     if len(entries) != len(runs):
+        received = f"{len(given)} pairs ({','.join(given)}) for {len(runs)} runs"
         raise ValueError(
             "--languages needs a pair for each --output_dir, in their order. Received:"
-            f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
+            f" {received}."
         )
     served: dict[tuple[str, str], ServedPair] = {}
     for run, manifest, entry in zip(runs, manifests, entries, strict=True):
         pair = _served_pair(run, manifest, entry)
-        other = served.setdefault((pair.source, pair.target), pair)
+        codes = (pair.source, pair.target)
+        note = language_codes.contradiction(run, manifest, codes)
+        if note and not pair.tag:
+            say(note)
+        other = served.setdefault(codes, pair)
         if other is not pair:
             raise ValueError(
                 "Each language pair can be served by one run. Received:"
-                f" {pair.source}-{pair.target} for {run} and for {other.run}. Leave one"
-                " out, or name their languages with --languages."
+                f" {'-'.join(codes)} for {run} and for {other.run}. Leave one out, or"
+                " use --languages."
             )
     return list(served.values())
 
@@ -91,6 +96,19 @@ def _served_pair(run: str, manifest: RunManifest, entry: str | None) -> ServedPa
         return ServedPair(run, language_codes.parse_language(source), TREE)
     source, target = language_codes.pair_of_run(run, manifest, entry)
     return ServedPair(run, source, target, tag.strip())
+
+
+def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
+    """The language pairs of the runs, whose records are checked without TensorFlow."""
+    manifests = []
+    for run in options.runs:
+        folder = RunFolder(run)
+        folder.hparams()
+        manifest = folder.manifest()
+        find_checkpoint(folder.path, options.checkpoint_path)
+        decode_options(manifest, options.decode_hparams)
+        manifests.append(manifest)
+    return served_pairs(options.runs, manifests, options.languages)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -115,11 +133,6 @@ class ServedModel:
         """Whether word alignments can be computed."""
         return ALIGNMENTS in self.translator.engine.supported and not self.makes_trees
 
-    @functools.cached_property
-    def hparams(self) -> HParams:
-        """The hparams of the run."""
-        return RunFolder(self.translator.run).hparams()
-
     def decode(
         self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
     ) -> list[list[Output]]:
@@ -132,19 +145,13 @@ class ServedModel:
         sources = self.tagged(sentences)
         n_best = self.translator.decode(sources, options)
         if aligned:
-            return self.translator.aligned(sources, n_best, self.tag_words)
+            return self.translator.aligned(sources, n_best, len(self.tag.split()))
         return n_best
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""
-        if not self.tag:
-            return list(sources)
-        return [f"{self.tag} {source}" for source in sources]
-
-    @property
-    def tag_words(self) -> int:
-        """The number of words of the tag."""
-        return len(self.tag.split())
+        prefix = f"{self.tag} ".lstrip()
+        return [prefix + source for source in sources]
 
     # limits
 
@@ -160,11 +167,8 @@ class ServedModel:
         beam = beam_size or max(self.options.beam_size, n_best)
         most = 1 if self.makes_trees else beam
         if n_best > most:
-            raise HTTPException(
-                400,
-                f"alternatives must be at most {most - 1}: less than beam_size, and 0"
-                f" to parse. Received: {n_best - 1}.",
-            )
+            message = f"alternatives must be at most {most - 1}, less than beam_size."
+            raise HTTPException(400, f"{message} Received: {n_best - 1}.")
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
@@ -173,26 +177,18 @@ class ServedModel:
         )
 
     def token_counts(
-        self, sentences: Sequence[str], beam_size: int = 1, targets: bool = False
+        self, sentences: Sequence[str], limit: int, targets: bool = False
     ) -> list[int]:
-        """The number of tokens of each source or target, EOS included.
-
-        A search cannot be interrupted, so a wide one must have fewer tokens. Raises
-        HTTPException 413 for a sentence that is too long, or longer than the model can
-        read.
+        """The number of tokens of each source or target, EOS included. Raises
+        HTTPException 413 for more than `limit`, or more than the model can read.
         """
-        encoder = self.translator.source_encoder
-        texts = self.tagged(sentences)
+        translator = self.translator
         if targets:
-            encoder = self.translator.target_encoder
-            texts = list(sentences)
-        limit = min(
-            limits.MAX_SERVED_TOKENS,
-            limits.MAX_SEARCH_TOKENS // beam_size,
-            self.translator.max_source_tokens,
-        )
+            encoded = translator.target_encoder.encode_batch(sentences)
+        else:
+            encoded = translator.source_encoder.encode_batch(self.tagged(sentences))
+        limit = min(limit, translator.max_source_tokens)
         counts = []
-        encoded = encoder.encode_batch(texts)
         for sentence, ids in zip(sentences, encoded, strict=True):
             advice = f"Split it: {sentence[: requests.SHOWN]!r}..."
             requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
@@ -222,12 +218,10 @@ class Catalogue:
             if len(nearest) == 1:
                 return nearest[0]
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
+        message = f"source and target must be one of the pairs served: {served}."
         received = f"source {source or 'missing'}, target {target or 'missing'}"
-        raise HTTPException(
-            400,
-            f"source and target must be one of the pairs served: {served}. Received:"
-            f" {received[: 2 * requests.SHOWN]}.",
-        )
+        received = received[: 2 * requests.SHOWN]
+        raise HTTPException(400, f"{message} Received: {received}.")
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that each language can be translated to; every language served
@@ -237,20 +231,20 @@ class Catalogue:
         for model in self.translators:
             targets_of.setdefault(model.source, []).append(model.target)
             targets_of.setdefault(model.target, [])
-        return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
+        return dict(sorted(targets_of.items()))
 
-    def translators_to(self, wanted: str | None) -> list[ServedModel]:
-        """The models that translate to what a request may mean by a language."""
-        models = []
+    def languages_to(self, wanted: str | None) -> tuple[list[str], list[str]]:
+        """Sources and targets of the models for what a request means by a target."""
+        sources = set()
+        targets = set()
         for model in self.translators:
             if language_codes.distance(wanted, model.target) is not None:
-                models.append(model)
-        return models
+                sources.add(model.source)
+                targets.add(model.target)
+        return sorted(sources), sorted(targets)
 
 
-def load_catalogue(
-    options: limits.ServedRunOptions, pairs: Sequence[ServedPair]
-) -> Catalogue:
+def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:
     """The models of the pairs, warm. Raises ValueError or OSError if a run cannot be
     loaded.
     """
@@ -259,8 +253,7 @@ def load_catalogue(
     # by run; a run may translate to several languages
     translators: dict[str, Translator] = {}
     for run, source, target, tag in pairs:
-        names = map(language_codes.language_name, (source, target))
-        say(f"Loading {run}: {' to '.join(names)}.")
+        say(f"Loading {run}: {source} to {target}.")
         if run not in translators:
             translators[run] = load(
                 run,
@@ -277,37 +270,34 @@ def load_catalogue(
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
         model = ServedModel(translator, source, target, defaults, tag, examples)
-        _warm_up(model)
+        # so that the first request is quick; with CTranslate2, one for attention would
+        # load TensorFlow
+        if translator.engine.name == TENSORFLOW:
+            translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
+        for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
+            model.decode(sentences, model.decode_options(), model.aligns)
         models.append(model)
         say(f"Loaded step {translator.step:,}.")
     return Catalogue(models)
 
 
-def _warm_up(model: ServedModel) -> None:
-    """Builds what requests use by default, so that the first request is quick."""
-    translator = model.translator
-    # with CTranslate2, the first request for attention loads TensorFlow
-    if translator.engine.name == TENSORFLOW:
-        translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
-    for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
-        model.decode(sentences, model.decode_options(), model.aligns)
-
-
 def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
-    """Short sources of the dev split, without the tag; none if the run's data is no
-    longer where it was in training. With a tag, only sources that have it.
+    """The first short sources of the dev split, without the tag, of those that have it;
+    none if the run's data is no longer where it was in training.
     """
     try:
         sources = run_dataset(RunFolder(run)).store("dev").source_text()
     except (OSError, ValueError):
         return ()
-    short: dict[str, None] = {}
+    examples: list[str] = []
     for source in sources:
         sentence = source.removeprefix(tag).strip()
-        if source.startswith(tag) and 0 < len(sentence) <= MAX_EXAMPLE:
-            short[sentence] = None
-    sentences = list(short)
-    return tuple(sentences[i] for i in evenly_spaced(len(sentences), MAX_EXAMPLES))
+        is_example = source.startswith(tag) and 0 < len(sentence) <= MAX_EXAMPLE
+        if is_example and sentence not in examples:
+            examples.append(sentence)
+        if len(examples) == MAX_EXAMPLES:
+            break
+    return tuple(examples)
 
 
 # the language of a text
@@ -325,15 +315,14 @@ def detect(text: str, candidates: Sequence[str]) -> list[schemas.Detection]:
     ]
     ranking = dict(_identifier().rank(text[:MAX_READ]))
     labels = {code: _label(code) for code in candidates}
-    known = ranking.keys() & labels.values()
-    probabilities = {label: ranking[label] for label in known}
+    probabilities = {label: ranking.get(label, 0.0) for label in labels.values()}
     *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
     if not best or best < CLEAR * second or not any(map(str.isalpha, text[:MAX_READ])):
         return undecided
     total = sum(probabilities.values())
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities.get(label, 0.0) / total, 1)
+        percent = round(100 * probabilities[label] / total, 1)
         if percent > 0:
             detected.append(schemas.Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)

@@ -21,23 +21,24 @@ MAX_PLACED_TAGS = 20_000
 # source token, and with the cost of a step.
 MAX_SERVED_TOKENS = 512  # source tokens of a sentence to search
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
-# Attention weights of a sentence and its translation: the base model has as many for
-# 166 tokens each. A page of them has 11 MB.
-MAX_ATTENTION_WEIGHTS = 4_000_000
+# of a sentence, or of its translation, whose attention is shown: 160 on both sides are
+# 4 million weights of the base model, and a page of 11 MB
+MAX_ATTENTION_TOKENS = 160
 MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at a time
 
 HOST = re.compile(r"[\w.*-]+", re.ASCII)
-ORIGIN = re.compile(r"\*|null|[\w.+-]+://([\w.-]+|\[[\w:.]+\])(:\d+)?", re.ASCII)
-# browsers leave it out
-DEFAULT_PORT = re.compile("(?<=http://)(.*):80$|(?<=https://)(.*):443$")
+# browsers leave out a default port
+ORIGIN = re.compile(
+    r"\*|null|[\w.+-]+://([\w.-]+|\[[\w:.]+\])(:(?!(80|443)$)\d+)?", re.ASCII
+)
 
 
 def _allowed_host(text: str) -> str:
     """An entry of --allowed_hosts in lower case."""
     if not HOST.fullmatch(text.strip()):
         raise ValueError(
-            "allowed_hosts must be names in ASCII, without scheme, port and path, such"
-            f" as mt.example.org or *.example.org. Received: {text!r}."
+            "allowed_hosts must be names in ASCII, such as mt.example.org, without"
+            f" scheme, port and path. Received: {text!r}."
         )
     return text.strip().lower()
 
@@ -47,10 +48,10 @@ def _origin(text: str) -> str:
     origin = text.strip().lower().removesuffix("/")
     if not ORIGIN.fullmatch(origin):
         raise ValueError(
-            "cors_origins must be scheme and host in ASCII, without a path, such as"
-            f" https://example.org:8080, or * for all. Received: {text!r}."
+            "cors_origins must be scheme and host in ASCII, without path and default"
+            f" port, such as https://example.org:8080, or *. Received: {text!r}."
         )
-    return DEFAULT_PORT.sub(r"\1\2", origin)
+    return origin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,16 +59,16 @@ class ServerOptions(CheckedFields):
     """Where the server listens, and what it allows."""
 
     host: str = checked_field(
-        "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine."
+        "127.0.0.1", "Address to listen on; 0.0.0.0 for all of this machine."
     )
     port: int = checked_field(
         5000, "Port to listen on; 0 for any free port.", low=0, high=65535
     )
     allowed_hosts: tuple[str, ...] = checked_field(
         (),
-        "Names by which clients reach the server, comma-separated, such as"
-        " translate.example.org, or *.example.org for all below it; * for any. IP"
-        " addresses, localhost and --host are always allowed.",
+        "Names by which clients reach the server, comma-separated: mt.example.org, or"
+        " *.example.org for all below it. IP addresses, localhost and --host are always"
+        " allowed.",
     )
     max_characters: int = checked_field(
         20_000,
@@ -77,7 +78,7 @@ class ServerOptions(CheckedFields):
     max_texts: int = checked_field(1000, "Maximum number of texts in a request.", low=1)
     max_queue: int = checked_field(
         256,
-        "Maximum number of waiting requests; further requests are answered with 503.",
+        "Maximum number of waiting requests; further ones get 503.",
         low=1,
     )
     max_connections: int = checked_field(
@@ -88,7 +89,7 @@ class ServerOptions(CheckedFields):
     )
     timeout_s: float = checked_field(
         60.0,
-        "Seconds after which a request is answered with 504.",
+        "Seconds after which a request gets 504.",
         low=0.001,
         high=86400,
     )
@@ -98,8 +99,8 @@ class ServerOptions(CheckedFields):
     )
     cors_origins: tuple[str, ...] = checked_field(
         (),
-        "Web sites whose pages may send requests, comma-separated, such as"
-        " https://example.org; * for all.",
+        "Sites whose pages may send requests, comma-separated: https://example.org; *"
+        " for all.",
     )
 
     def __post_init__(self) -> None:
@@ -111,7 +112,7 @@ class ServerOptions(CheckedFields):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServedRunOptions(CheckedFields):
+class ServedRunOptions:
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]

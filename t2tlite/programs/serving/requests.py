@@ -16,27 +16,25 @@ from typing import TypeVar
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 from python_multipart import multipart
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from t2tlite.programs.serving import options, schemas
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
+MEDIA_TYPES = (JSON.encode(), FORM.encode(), MULTIPART.encode())
+CHARSETS = (b"utf-8", b"utf8")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN = 80  # characters of a client's value in a message
-CLIENT_GONE = 499  # status in metrics; nobody receives it
 
 logger = logging.getLogger("t2tlite.programs.serving")
 # The client gets an answer to a malformed form. The parser's log lines would hold text
 # of clients without a key.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
-Fields = dict[str, object]  # of a form, or of a JSON object
 Body = TypeVar("Body", bound=schemas.TextRequest)
 
 
@@ -47,11 +45,6 @@ def error_response(error: HTTPException) -> Response:
     """The response of an error."""
     content = schemas.ErrorResponse(error=error.detail).model_dump_json()
     return Response(content, error.status_code, error.headers, JSON)
-
-
-def client_gone() -> HTTPException:
-    """The error of a request whose client has closed the connection."""
-    return HTTPException(CLIENT_GONE, "The client closed the connection.")
 
 
 def check_limit(
@@ -68,32 +61,34 @@ def check_limit(
         raise HTTPException(status, f"{message} {advice}")
 
 
-def as_json(content: BaseModel, sent_bytes: int = 0) -> bytes:
-    """An answer, or a part of it behind so many bytes. Raises HTTPException 413 if that
-    makes it too long.
-    """
+def as_json(content: BaseModel) -> bytes:
+    """An answer, or a part of it. Raises HTTPException 413 if it is too long."""
     encoded = content.model_dump_json(exclude_none=True).encode()
-    size = sent_bytes + len(encoded)
     limit = options.MAX_ANSWER_BYTES
-    check_limit("The answer to a request", size, limit, "bytes", "Send less text.")
+    check_limit("An answer", len(encoded), limit, "bytes", "Send less text.")
     return encoded
 
 
-def log_failure(error: BaseException) -> None:
-    """Logs an error of the server, its causes, and where they were raised.
+def failure(error: BaseException) -> HTTPException:
+    """The answer to an error of the server, which is logged with where it was raised.
 
     A message may hold a client's text, which must not reach the log as it is: the
     message is cut, and escaped so that it stays on its line.
     """
-    lines = ["A request failed."]
-    cause: BaseException | None = error
-    while cause is not None:
-        frames = "".join(traceback.format_tb(cause.__traceback__))
-        message = ascii(str(cause)[:SHOWN])
-        lines.append(f"Traceback (most recent call last):\n{frames}")
-        lines.append(f"{type(cause).__name__}: {message}")
-        cause = cause.__cause__ or cause.__context__
-    logger.error("%s", "\n".join(lines))
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    message = ascii(str(error)[:SHOWN])
+    logger.error("A request failed.\n%s%s: %s", frames, type(error).__name__, message)
+    answer = "The server could not answer this request; its log says why."
+    return HTTPException(500, answer)
+
+
+def answerable(error: BaseException) -> HTTPException:
+    """The answer to an error: a ValueError is shown (400), others are logged (500)."""
+    if isinstance(error, HTTPException):
+        return error
+    if isinstance(error, ValueError):  # ours: what is required, what was received
+        return HTTPException(400, str(error))
+    return failure(error)
 
 
 # who may send a request
@@ -119,11 +114,10 @@ def check_sender(headers: Headers, server: options.ServerOptions) -> None:
     is_own = origin in (None, f"http://{host}", f"https://{host}")
     site = headers.get("sec-fetch-site", "none" if is_own else "cross-site")
     if site not in ("same-origin", "none"):
-        raise HTTPException(
-            403,
-            "Pages of other sites may not send requests. --cors_origins names sites"
-            " whose pages may; a proxy must send the Host that it received.",
+        message = (
+            "Pages of other sites may not send requests. A proxy must pass on Host."
         )
+        raise HTTPException(403, f"{message} --cors_origins has exceptions.")
 
 
 def is_known_host(host: str, server: options.ServerOptions) -> bool:
@@ -160,8 +154,8 @@ class Bodies:
     ) -> AsyncIterator[bytearray]:
         """The body, which counts until the block ends.
 
-        Raises HTTPException 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
-        arrive in time, and 499 if the client goes away.
+        Raises HTTPException 413 if it is longer than MAX_BODY_BYTES, and 408 if it does
+        not arrive in time.
         """
         announced = request.headers.get("content-length", "")
         if announced.isdecimal():
@@ -186,12 +180,9 @@ class Bodies:
                     self._make_room(body)
         except TimeoutError:
             message = (
-                f"The body of a request must arrive within {timeout_s:g} seconds, or"
-                " sooner while the server receives many others."
+                f"A body must arrive within {timeout_s:g} s, or sooner if there are"
             )
-            raise HTTPException(408, message) from None
-        except ClientDisconnect:
-            raise client_gone() from None
+            raise HTTPException(408, f"{message} many others.") from None
         finally:
             del self._arriving[deadline]
 
@@ -211,43 +202,32 @@ def _check_body(size: int) -> None:
     check_limit("The body of a request", size, options.MAX_BODY_BYTES, "bytes")
 
 
-def fields_of(body: bytearray, request: Request) -> Fields:
-    """The fields of a body, as JSON or a form, and of the address. Raises HTTPException
-    400 or 415.
+def body_of(content: bytearray, request: Request, kind: type[Body]) -> Body:
+    """The request in a body, which is JSON or a form, or else in the address. Raises
+    HTTPException 400 or 415.
     """
     content_type = request.headers.get("content-type", "")
-    kind, parameters = multipart.parse_options_header(content_type)
-    media_type = kind.decode("latin-1")
+    media_type, parameters = multipart.parse_options_header(content_type)
     charset = parameters.get(b"charset", b"utf-8").lower()
-    coding = request.headers.get("content-encoding", "identity").lower()
-    is_known = not body or media_type in (JSON, FORM, MULTIPART)
-    if not is_known or charset not in (b"utf-8", b"utf8") or coding != "identity":
-        raise HTTPException(
-            415,
-            f"The body must be JSON, with Content-Type: {JSON}, or a form, in UTF-8 and"
-            f" not compressed. Received: {content_type[:SHOWN] or 'none'}, {coding}.",
+    coding = request.headers.get("content-encoding", "identity")
+    is_read = media_type in MEDIA_TYPES or not content
+    if not is_read or charset not in CHARSETS or coding.lower() != "identity":
+        message = (
+            f"The body must be a form or JSON ({JSON}), in UTF-8 and uncompressed."
         )
-    fields = form_fields(request.scope["query_string"])
-    content = bytes(body).removeprefix(BYTE_ORDER_MARK)
-    if media_type == JSON:
-        return fields | json_object(content)
-    return fields | form_fields(content, content_type)
-
-
-def json_object(content: bytes) -> Fields:
-    """The fields of a JSON object. Raises HTTPException 400 if it is not one."""
+        received = f"{content_type[:SHOWN]!r}, {coding[:SHOWN]}"
+        raise HTTPException(415, f"{message} Received: {received}.")
+    body = bytes(content).removeprefix(BYTE_ORDER_MARK)
     try:
-        fields = from_json(content)
-    except ValueError as error:
-        message = f"The body must be JSON. Received: {error}."
-        raise HTTPException(400, message) from error
-    if not isinstance(fields, dict):
-        message = f"The body must be a JSON object. Received: {_shown(fields)}."
-        raise HTTPException(400, message)
-    return fields
+        if media_type == JSON.encode():
+            return kind.model_validate_json(body)
+        fields = form_fields(request.scope["query_string"])
+        return kind.model_validate(fields | form_fields(body, content_type))
+    except ValidationError as error:
+        raise HTTPException(400, _sentence_about(error)) from error
 
 
-def form_fields(content: bytes, content_type: str = FORM) -> Fields:
+def form_fields(content: bytes, content_type: str = FORM) -> dict[str, str]:
     """The fields of a form or an address. Raises HTTPException 400 if it is not one."""
     try:
         if content_type.lower().startswith(MULTIPART):
@@ -260,11 +240,9 @@ def form_fields(content: bytes, content_type: str = FORM) -> Fields:
                 max_num_fields=options.MAX_FIELDS,
             )
     except ValueError as error:
-        raise HTTPException(
-            400,
-            f"A form or an address must have at most {options.MAX_FIELDS} fields, in"
-            " UTF-8. Send the fields as JSON.",
-        ) from error
+        most = options.MAX_FIELDS
+        message = f"A form or an address must have at most {most} fields, in UTF-8."
+        raise HTTPException(400, f"{message} Send JSON.") from error
     return dict(pairs)
 
 
@@ -286,35 +264,21 @@ def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def checked(fields: Fields, kind: type[Body]) -> Body:
-    """A request from its fields, of which empty ones count as missing. Raises
-    HTTPException 400 if one is wrong.
-    """
-    filled = {}
-    for name, value in fields.items():
-        if value not in (None, "", []):
-            filled[name] = value
-    try:
-        return kind.model_validate(filled)
-    except ValidationError as error:
-        raise HTTPException(400, _sentence_about(error)) from error
-
-
 def _sentence_about(error: ValidationError) -> str:
     """A sentence about one of pydantic's errors."""
     # for a text or a list of texts, the error of an entry says most
     errors = error.errors(include_url=False)
     first = max(errors, key=lambda each: len(each["loc"]))
+    if first["type"] == "json_invalid":
+        return f"The body must be JSON. Received: {first['ctx']['error']}."
+    received = json.dumps(first["input"])
+    if len(received) > SHOWN:
+        received = received[:SHOWN] + "..."
+    if not first["loc"]:
+        return f"The body must be a JSON object. Received: {received}."
     field, *places = first["loc"]
     if first["type"] == "missing":
         return f"The field {field} is required. It is missing or empty."
     indices = [f"[{place}]" for place in places if isinstance(place, int)]
     needed = first["msg"].removeprefix("Input should be ")
-    where = "".join([str(field), *indices])
-    return f"{where} must be {needed}. Received: {_shown(first['input'])}."
-
-
-def _shown(value: object) -> str:
-    """A value as JSON, cut."""
-    text = json.dumps(value)
-    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+    return f"{field}{''.join(indices)} must be {needed}. Received: {received}."

@@ -4,12 +4,10 @@ for what t2tlite's models know besides. /docs shows them with the sentences belo
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE
 from t2tlite.texts import as_list
-
-SENTENCE = "The cat sees the dog."
 
 
 class StopAtFirst(FailFast):
@@ -30,10 +28,22 @@ class TextRequest(BaseModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    q: TextOrTexts = Field(examples=[SENTENCE])
+    q: TextOrTexts = Field(examples=["The cat sees the dog."])
     """A text, or a list of texts."""
     api_key: str = ""
     """Where one is needed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_empty(cls, fields: object) -> object:
+        """The fields without empty ones, which count as missing."""
+        if not isinstance(fields, dict):
+            return fields
+        filled = {}
+        for name, value in fields.items():
+            if value not in (None, "", []):
+                filled[name] = value
+        return filled
 
     def texts(self) -> list[str]:
         """All its texts."""
@@ -41,30 +51,29 @@ class TextRequest(BaseModel):
 
 
 class TranslateRequest(TextRequest):
-    """Text to translate or to parse."""
+    """Text to translate or to parse. Languages are needed where several are served;
+    without a beam size, an alpha or a translation, the model's own is used.
+    """
 
-    source: str | None = Field(default=None, examples=["en"])
-    """Language code, or `auto`; needed where several are served."""
-    target: str | None = Field(default=None, examples=["de"])
-    """Language code, or `tree` to parse; needed where several are served."""
+    source: str | None = None
+    """Language code, or `auto`."""
+    target: str | None = None
+    """Language code, or `tree` to parse."""
     format: Literal["text", "html"] = "text"
-    """With `html`, tags are put around the words aligned to theirs, and other markup
-    stays."""
+    """With `html`, tags are put around the words aligned to theirs."""
     alternatives: int = Field(default=0, ge=0, lt=MAX_BEAM_SIZE)
     """Further translations."""
     beam_size: int | None = Field(default=None, ge=1, le=MAX_BEAM_SIZE)
-    """Hypotheses kept in the search. By default the model's."""
+    """Hypotheses kept in the search."""
     alpha: float | None = Field(default=None, ge=0, le=10)
-    """Exponent of the length penalty. By default the model's."""
+    """Exponent of the length penalty."""
     segments: bool = False
-    """Also each sentence with its translations, scores and trees."""
-    alignments: bool = False
-    """Also word alignments in the segments. Needs the engine TensorFlow."""
+    """Also each sentence with its translations and scores."""
     stream: bool = False
-    """Answer line by line (application/x-ndjson): the number of segments, each segment
-    as soon as it is translated, and the response."""
+    """Answer line by line: the number of segments, each segment as soon as it is
+    translated, and the response."""
     translation: str | None = None
-    """The translation whose attention is shown. By default the model's."""
+    """The translation whose attention is shown."""
 
     def texts(self) -> list[str]:
         """All its texts."""
@@ -84,19 +93,20 @@ class Detection(ResponseBody):
     language: str
 
 
+Detections = list[Detection] | list[list[Detection]]
+
+
 class Hypothesis(ResponseBody):
     """A translation of a sentence, or its tree in brackets.
 
     The score is the log-probability divided by the length penalty; `log_prob` is the
-    natural logarithm, the end of the sentence included. The alignment is pairs of a
-    word of `source` and a word of `text`, counted from 0. A tree has a drawing, and the
-    repairs by kind that made the decoded sequence a tree.
+    natural logarithm, the end of the sentence included. A tree has a
+    drawing, and the repairs by kind that made the decoded sequence a tree.
     """
 
     text: str
     score: float
     log_prob: float
-    alignment: str | None = None
     svg: str | None = None
     repairs: dict[str, int] | None = None
 
@@ -151,14 +161,12 @@ class Language(ResponseBody):
 
 class ModelDescription(ResponseBody):
     """A served model: its language codes, of which the target is `tree` for a parser,
-    their names, the problem and the step of its run, its defaults, and short sentences
+    the problem and the step of its run, its defaults, and short sentences
     of the run's dev split, if its data is there and no API key is needed.
     """
 
     source: str
     target: str
-    source_name: str
-    target_name: str
     problem: str
     step: int
     beam_size: int

@@ -19,14 +19,10 @@ from types import FrameType
 import uvicorn
 
 from t2tlite.console import say
-from t2tlite.data.language_codes import contradiction
-from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving import connections, models
 from t2tlite.programs.serving.app import make_app
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
-from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import STOPPING
 
 # The server ends after so long without a request. Requests on their way get 503.
@@ -51,7 +47,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
     """
-    pairs = _checked_pairs(runs)
+    pairs = models.pairs_of_runs(runs)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -88,24 +84,6 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         raise failure
 
 
-def _checked_pairs(runs: ServedRunOptions) -> list[models.ServedPair]:
-    """The language pairs of the runs, whose records are read without TensorFlow."""
-    manifests = []
-    for run in runs.runs:
-        folder = RunFolder(run)
-        folder.hparams()
-        manifest = folder.manifest()
-        find_checkpoint(folder.path, runs.checkpoint_path)
-        decode_options(manifest, runs.decode_hparams)
-        manifests.append(manifest)
-    pairs = models.served_pairs(runs.runs, manifests, runs.languages)
-    for pair, manifest in zip(pairs, manifests, strict=False):
-        note = contradiction(pair.run, manifest, (pair.source, pair.target))
-        if note and not pair.tag:
-            say(note)
-    return pairs
-
-
 def allowed_connections(wanted: int) -> int:
     """Returns how many of the wanted connections the limit of open files allows. First
     raises the limit as far as the system permits; reports if that is not enough.
@@ -114,11 +92,12 @@ def allowed_connections(wanted: int) -> int:
         import resource
     except ImportError:  # Windows has no such limit
         return wanted
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = wanted + RESERVED_FILES
-    if hard != resource.RLIM_INFINITY:
-        files = min(files, hard)
-    if soft != resource.RLIM_INFINITY and soft < files:
+    # no limit is -1, or a very large number
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 < hard < files:
+        files = hard
+    if 0 < soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
@@ -134,14 +113,14 @@ def bind(host: str, port: int) -> socket.socket:
     the host is not this machine's.
     """
     try:
-        family = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0][0]
-        has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        is_ipv6 = ":" in host
         listening = socket.create_server(
-            (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=has_both
+            (host, port),
+            family=socket.AF_INET6 if is_ipv6 else socket.AF_INET,
+            backlog=BACKLOG,
+            dualstack_ipv6=is_ipv6,
         )
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         raise ValueError(
             "--host must be an address of this machine, and --port free there."
             f" Received: {host!r} and {port}: {error}."
@@ -165,8 +144,8 @@ class DrainingServer(uvicorn.Server):
     def __init__(
         self,
         service: Service,
-        started: Callable[[], object] = lambda: None,
-        limits: connections.ConnectionLimits | None = None,
+        started: Callable[[], object],
+        limits: connections.ConnectionLimits,
     ) -> None:
         # Only pages that may send requests may show a page in a frame: the page
         # translates the text behind the # of its address as soon as it is shown.
@@ -190,7 +169,6 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
-        limits = limits or connections.ConnectionLimits()
         self._connections = connections.Connections(limits, service.metrics)
         self.server_state = self._connections
         self._service = service

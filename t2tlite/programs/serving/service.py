@@ -5,8 +5,7 @@ request that endpoints share: it is checked, read, queued and computed.
 import asyncio
 import contextlib
 import hmac
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -18,17 +17,14 @@ from t2tlite.programs.serving.batching import Batcher, Results, Work
 from t2tlite.programs.serving.models import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
-CHECK_S = 1.0  # time between looks whether the client of a request has gone
-SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 T = TypeVar("T")
 
 
 class ServerMetrics:
-    """Counts requests, refused connections and batches, in a registry of its own."""
+    """Counts requests and refused connections, in a registry of its own."""
 
-    def __init__(self, queue_length: Callable[[], int]) -> None:
+    def __init__(self, batchers: Sequence[Batcher]) -> None:
         self.active = 0  # requests that are being answered
         self.registry = CollectorRegistry()
         named: dict[str, Any] = {"namespace": "t2tlite", "registry": self.registry}
@@ -41,23 +37,13 @@ class ServerMetrics:
             ["status"],
             **named,
         )
-        timed: dict[str, Any] = {"buckets": SECONDS, **named}
         self.latency = Histogram(
-            "request_seconds", "Until the end of an answer.", ["path"], **timed
-        )
-        self._seconds = Histogram("batch_seconds", "Time to compute a batch.", **timed)
-        self._sentences = Histogram(
-            "batch_sentences", "Sentences of a batch.", buckets=SENTENCES, **named
+            "request_seconds", "Until the end of an answer.", ["path"], **named
         )
         queue = Gauge("queue_sentences", "Sentences that wait.", **named)
-        queue.set_function(queue_length)
+        queue.set_function(lambda: sum(map(Batcher.queue_length, batchers)))
         active = Gauge("active_requests", "Requests being answered.", **named)
         active.set_function(lambda: self.active)
-
-    def observe_batch(self, sentences: int, seconds: float) -> None:
-        """Counts a batch."""
-        self._sentences.observe(sentences)
-        self._seconds.observe(seconds)
 
 
 class Service:
@@ -67,20 +53,12 @@ class Service:
         self.options = server
         self.status = LOADING
         self.catalogue = Catalogue([])
-        self.metrics = ServerMetrics(self._queue_length)
-        self.batcher = Batcher(server.max_queue, self.metrics.observe_batch)
+        self.batcher = Batcher(server.max_queue)
         # one request at a time, beside the others
-        self.attention_batcher = Batcher(
-            min(options.MAX_ATTENTION_QUEUE, server.max_queue),
-            self.metrics.observe_batch,
-            workers=1,
-            max_wait_s=0,
-            window=1,
-        )
+        waiting = min(options.MAX_ATTENTION_QUEUE, server.max_queue)
+        self.attention_batcher = Batcher(waiting, workers=1, max_wait_s=0, window=1)
+        self.metrics = ServerMetrics([self.batcher, self.attention_batcher])
         self._bodies = requests.Bodies()
-
-    def _queue_length(self) -> int:
-        return self.batcher.queue_length + self.attention_batcher.queue_length
 
     def ready(self, catalogue: Catalogue) -> None:
         """Accepts requests for these models from now on."""
@@ -92,18 +70,11 @@ class Service:
         """Refuses further requests; those accepted are still answered."""
         self.status = DRAINING
 
-    def stop(self) -> None:
-        """Ends the threads."""
-        self.batcher.stop()
-        self.attention_batcher.stop()
-
     def _check_key(self, received: bytes) -> None:
-        if not self.options.api_key:
-            return
-        if not received:
-            message = "An API key is required, as api_key or Authorization: Bearer KEY."
-            raise HTTPException(400, message)
-        if not hmac.compare_digest(received, self.options.api_key.encode()):
+        if not received and self.options.api_key:
+            raise HTTPException(400, "An API key is required, the field api_key.")
+        key = self.options.api_key.encode()
+        if key and not hmac.compare_digest(received, key):
             raise HTTPException(403, "The API key is not valid.")
 
     async def read(
@@ -117,24 +88,19 @@ class Service:
 
         An API key of the header is checked before the body is read.
         """
-        # Bearer KEY, or KEY alone
-        first, _, rest = request.headers.get("authorization", "").partition(" ")
-        key = (rest.strip() or first).encode("latin-1")  # Starlette decodes headers so
+        header = request.headers.get("authorization", "")
+        key = header.removeprefix("Bearer").strip()
         if key:
-            self._check_key(key)
+            self._check_key(key.encode("latin-1"))  # as Starlette decodes headers
 
         def prepared() -> T:
-            fields = requests.fields_of(content, request)
+            body = requests.body_of(content, request, kind)
             if not key:
-                api_key = fields.get("api_key")
-                received = api_key if isinstance(api_key, str) else ""
-                self._check_key(received.encode("utf-8", "replace"))
-            body = requests.checked(fields, kind)
-            texts = body.texts()
-            characters = sum(max(1, len(text)) for text in texts)
+                self._check_key(body.api_key.encode("utf-8", "replace"))
+            sizes = [max(1, len(text)) for text in body.texts()]
             for unit, size, limit in (
-                ("texts", len(texts), self.options.max_texts),
-                ("characters", characters, self.options.max_characters),
+                ("texts", len(sizes), self.options.max_texts),
+                ("characters", sum(sizes), self.options.max_characters),
             ):
                 requests.check_limit("A request", size, limit, unit, status=400)
             return prepare(body, self.catalogue)
@@ -143,16 +109,13 @@ class Service:
             return await asyncio.to_thread(prepared)
 
     async def stream(
-        self,
-        work: Work,
-        request: Request | None = None,
-        batcher: Batcher | None = None,
+        self, work: Work, batcher: Batcher | None = None
     ) -> AsyncIterator[Any]:
         """The result of each item, in order, as soon as it and those before it are
         computed, by default by the threads that translate.
 
-        Raises HTTPException 503, 504, or with `request` 499 if its client goes away;
-        FastAPI ends a response that streams.
+        Raises HTTPException 503 if the queue is full, 504 after --timeout_s, 400 for a
+        ValueError of a thread, and 500 for its other errors, which are logged.
         """
         if not work.items:
             return
@@ -163,48 +126,32 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, part)
 
-        deadline = time.monotonic() + self.options.timeout_s
+        deadline = loop.time() + self.options.timeout_s
         batcher = batcher or self.batcher
         batcher.submit(work, deliver)
-        waiting: dict[int, Any] = {}
+        results: dict[int, Any] = {}
         try:
             for index in range(len(work.items)):
-                while index not in waiting:
-                    waiting |= await self._next_part(arrived, deadline, request)
-                yield waiting.pop(index)
+                while index not in results:
+                    results |= await self._next_part(arrived, deadline)
+                yield results.pop(index)
         finally:
             batcher.cancel(work)
 
     async def _next_part(
-        self,
-        arrived: asyncio.Queue[Results],
-        deadline: float,
-        request: Request | None,
+        self, arrived: asyncio.Queue[Results], deadline: float
     ) -> dict[int, Any]:
-        """The results that arrive next. Raises HTTPException for an error, after the
-        deadline, or if the client of the request has gone.
-        """
-        part: Results | None = None
-        while part is None:
-            left = deadline - time.monotonic()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(left, CHECK_S)):
-                    part = await arrived.get()
-                    break
-            if request is not None and await request.is_disconnected():
-                raise requests.client_gone()
-            if left <= CHECK_S:
-                seconds = f"{self.options.timeout_s:g} seconds"
-                message = f"The request was not done after {seconds}. Send less text."
-                raise HTTPException(504, message)
-        if isinstance(part, HTTPException):
-            raise part
-        if isinstance(part, ValueError):  # ours: what is required, what was received
-            raise HTTPException(400, str(part))
+        """The results that arrive next."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                part = await arrived.get()
+        except TimeoutError:
+            message = (
+                f"The request was not done after {self.options.timeout_s:g} seconds."
+            )
+            raise HTTPException(504, f"{message} Send less text.") from None
         if isinstance(part, BaseException):
-            requests.log_failure(part)
-            log = "The server could not compute this request; its log says why."
-            raise HTTPException(500, log)
+            raise requests.answerable(part)
         return part
 
 

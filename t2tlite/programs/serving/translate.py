@@ -7,15 +7,12 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.documents import sentences
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
-from t2tlite.programs.documents.sentences import Segment, SplitText
-from t2tlite.programs.serving import options as limits
-from t2tlite.programs.serving import requests, schemas
+from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel, detect_each
 from t2tlite.programs.serving.service import Service
@@ -27,6 +24,7 @@ from t2tlite.vocabularies.normalisation import words
 AUTO_LANGUAGE = "auto"
 
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
+Place = tuple[sentences.Segment, list[RankedOutputs]]
 
 
 class RequestText:
@@ -37,15 +35,8 @@ class RequestText:
         self.document: HtmlText | PlainText = PlainText(text)
         if form == "html":
             self.document = HtmlText(text)
-        self.splits: list[SplitText] = []  # the document's texts in sentences
-        self.n_best: list[RankedOutputs] = []  # of each sentence, as far as computed
-
-    def segments(self) -> list[Segment]:
-        """Its sentences, in order."""
-        segments: list[Segment] = []
-        for split in self.splits:
-            segments += split.segments
-        return segments
+        # the document's texts in sentences, with the outputs of those that are computed
+        self.splits: list[tuple[sentences.SplitText, list[RankedOutputs]]] = []
 
     def translated(self, rank: int) -> str:
         """The text with the hypotheses of this rank, or the last one of a list that is
@@ -53,16 +44,13 @@ class RequestText:
         """
         if not self.splits:
             return self.text
-        chosen = []
-        for outputs in self.n_best:
-            output = outputs[min(rank, len(outputs) - 1)]
-            chosen.append((output.text, output.alignment or []))
         translations = []
-        start = 0
-        for split in self.splits:
-            end = start + len(split.segments)
-            translations.append((split, chosen[start:end]))
-            start = end
+        for split, computed in self.splits:
+            chosen = []
+            for outputs in computed:
+                output = outputs[min(rank, len(outputs) - 1)]
+                chosen.append((output.text, output.alignment or []))
+            translations.append((split, chosen))
         return self.document.translated(iter(translations))
 
 
@@ -75,8 +63,8 @@ class Translation:
         self._catalogue = catalogue
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
-        # what each model translates: sentences with their texts
-        self._parts: list[tuple[list[tuple[RequestText, Segment]], Work]] = []
+        # what each model translates: sentences, and where their outputs belong
+        self._parts: list[tuple[list[Place], Work]] = []
         if body.source and body.source.lower() == AUTO_LANGUAGE:
             self._add_detected()
         else:
@@ -88,22 +76,19 @@ class Translation:
         Raises HTTPException 400 if the language of a text is not clear and several are
         possible; a text without a letter or digit needs none.
         """
-        models = self._catalogue.translators_to(self.body.target)
-        if not models:  # says what is served
+        sources, targets = self._catalogue.languages_to(self.body.target)
+        if not sources:  # says what is served
             self._catalogue.model(AUTO_LANGUAGE, self.body.target)
-        sources = sorted({model.source for model in models})
-        targets = sorted({model.target for model in models})
         contents = ["\n".join(text.document.texts) for text in self._texts]
         self._detected = []
         texts_in: dict[str, list[RequestText]] = {}
         ranked = detect_each(contents, [*sources, *targets])
-        for text, content, (best, *_) in zip(
+        for text, content, [best, *_] in zip(
             self._texts, contents, ranked, strict=True
         ):
-            is_clear = best.confidence or len(sources) == 1
-            if not is_clear and sentences.LETTER_OR_DIGIT.search(content):
-                languages = " or ".join(sources)
-                message = f"The language is not clear. Set source to {languages}."
+            has_letters = sentences.LETTER_OR_DIGIT.search(content)
+            if has_letters and not best.confidence and len(sources) > 1:
+                message = f"No language is clear. Set source to {' or '.join(sources)}."
                 raise HTTPException(400, message)
             self._detected.append(best)
             if best.language not in targets:
@@ -118,55 +103,49 @@ class Translation:
         body = self.body
         model = self._catalogue.model(source, body.target)
         n_best = 1 + body.alternatives
-        options = model.decode_options(n_best, body.beam_size, body.alpha)
-        if body.alignments and not model.aligns:
-            raise HTTPException(
-                400,
-                "alignments need a model that translates by the engine tensorflow."
-                f" Received: {model.source}-{model.target} by"
-                f" {model.translator.engine.name}.",
-            )
+        decoding = model.decode_options(n_best, body.beam_size, body.alpha)
         tags = sum(text.document.inline_tags for text in texts)
-        is_placed = False
-        if tags and model.aligns:
-            is_placed = tags * options.return_beams <= limits.MAX_PLACED_TAGS
-        if is_placed:
+        placed = tags * decoding.return_beams
+        if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:
             # unless a sentence is too long: those between the tags are shorter
             with contextlib.suppress(HTTPException):
-                self._split(model, texts, options, aligned=True)
+                self._split(model, texts, decoding, aligned=True)
                 return
-        if tags:
-            for text in texts:
-                text.document = HtmlText(text.text, inline=False)
-        self._split(model, texts, options, body.alignments)
+        for text in texts if tags else ():
+            text.document = HtmlText(text.text, inline=False)
+        self._split(model, texts, decoding)
 
     def _split(
         self,
         model: ServedModel,
         texts: Sequence[RequestText],
-        options: DecodeHParams,
-        aligned: bool,
+        decoding: DecodeHParams,
+        aligned: bool = False,
     ) -> None:
         """Adds the sentences of texts to what is translated."""
-        places = []
+        places: list[Place] = []
         for text in texts:
             text.splits = []
             for content in text.document.texts:
-                text.splits.append(self._sentences(content, model))
-            for segment in text.segments():
-                places.append((text, segment))
+                split = self._sentences(content, model)
+                computed: list[RankedOutputs] = []
+                text.splits.append((split, computed))
+                for segment in split.segments:
+                    places.append((segment, computed))
         count = self.sentences + len(places)
-        hypotheses = count * options.return_beams
+        hypotheses = count * decoding.return_beams
         requests.check_limit(
-            "A request", hypotheses, limits.MAX_HYPOTHESES, "hypotheses"
+            "A request", hypotheses, options.MAX_HYPOTHESES, "hypotheses"
         )
-        items = [segment.sentence for _, segment in places]
-        tokens = model.token_counts(items, options.beam_size)
-        function = BatchFunction(model.decode, (options, aligned), options.beam_size)
+        items = [segment.sentence for segment, _ in places]
+        # a search cannot be interrupted, so a wide one must have fewer tokens
+        longest = options.MAX_SEARCH_TOKENS // decoding.beam_size
+        tokens = model.token_counts(items, min(longest, options.MAX_SERVED_TOKENS))
+        function = BatchFunction(model.decode, (decoding, aligned), decoding.beam_size)
         self._parts.append((places, Work(function, items, tokens)))
         self.sentences = count
 
-    def _sentences(self, text: str, model: ServedModel) -> SplitText:
+    def _sentences(self, text: str, model: ServedModel) -> sentences.SplitText:
         """The sentences of a text; to parse, an entry of a list is one, and each of
         another text is on a line.
         """
@@ -175,20 +154,20 @@ class Translation:
         parsed = [" ".join(words(text))]
         if isinstance(self.body.q, str):
             parsed = list(sentences.parsed_sentences(text))
-        segments: list[Segment] = []
+        segments: list[sentences.Segment] = []
         for sentence in parsed:
-            segments.append(Segment("\n" if segments else "", sentence))
-        return SplitText(segments, "")
+            segments.append(sentences.Segment("\n" if segments else "", sentence))
+        return sentences.SplitText(segments, "")
 
     async def compute(
-        self, service: Service, request: Request | None = None
-    ) -> AsyncIterator[tuple[Segment, RankedOutputs]]:
+        self, service: Service
+    ) -> AsyncIterator[tuple[sentences.Segment, RankedOutputs]]:
         """Each sentence with its n-best list, as soon as that is computed."""
         for places, work in self._parts:
             left = iter(places)
-            async for outputs in service.stream(work, request):
-                text, segment = next(left)
-                text.n_best.append(outputs)
+            async for outputs in service.stream(work):
+                segment, computed = next(left)
+                computed.append(outputs)
                 yield segment, outputs
 
     def response(self) -> schemas.TranslateResponse:
@@ -201,24 +180,30 @@ class Translation:
             lists["translatedText"].append(best)
             if others:
                 lists["alternatives"].append(others)
-            if (body.segments or body.alignments) and not body.stream:
-                segments = map(self.segment, text.segments(), text.n_best)
-                lists["segments"].append(list(segments))
+            if body.segments and not body.stream:
+                segments: list[schemas.Segment] = []
+                for split, computed in text.splits:
+                    segments += map(self.segment, split.segments, computed)
+                lists["segments"].append(segments)
         if self._detected is not None:
             lists["detectedLanguage"] = self._detected
         fields = {name: one_or_all(body.q, values) for name, values in lists.items()}
         return schemas.TranslateResponse(**fields)
 
-    def segment(self, segment: Segment, outputs: RankedOutputs) -> schemas.Segment:
+    def segment(
+        self, segment: sentences.Segment, outputs: RankedOutputs
+    ) -> schemas.Segment:
         """A sentence and its n-best list."""
         hypotheses = []
         for output in outputs[: 1 + self.body.alternatives]:
-            record = output.as_json()
-            if output.repairs is not None:
-                record["repairs"] = dict(output.repairs)
-            if output.tree is not None:
-                record["svg"] = tree_svg(output.tree)
-            hypotheses.append(schemas.Hypothesis(**record))
+            hypothesis = schemas.Hypothesis(
+                text=output.text,
+                score=output.score,
+                log_prob=output.log_prob,
+                svg=None if output.tree is None else tree_svg(output.tree),
+                repairs=None if output.repairs is None else dict(output.repairs),
+            )
+            hypotheses.append(hypothesis)
         return schemas.Segment(
             source=segment.sentence, before=segment.before, hypotheses=hypotheses
         )

@@ -122,7 +122,7 @@ def served(
 @contextlib.contextmanager
 def running(
     models: Sequence[ServedModel] | None,
-    limits: ConnectionLimits | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # frozen
     **options: Any,
 ) -> Iterator[Running]:
     """A server of these models, ready until the end of the block; one that still loads
@@ -142,4 +142,3 @@ def running(
         server.should_exit = True
         thread.join(TIMEOUT_S)
         listening.close()
-        service.stop()

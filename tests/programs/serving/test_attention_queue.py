@@ -47,7 +47,7 @@ def test_attention_has_a_bounded_queue_of_its_own(gated):
             requests.append(clients.submit(server.post, path, body))
             # the first is being computed
             waiting = len(requests) - 1
-            until(lambda n=waiting: batcher.queue_length == n)
+            until(lambda n=waiting: batcher.queue_length() == n)
         for path in PATHS:
             refused = server.post(path, {"q": SENTENCE})
             assert refused.status_code == 503
@@ -65,11 +65,11 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
     batcher = server.service.attention_batcher
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(server.post, PATHS[0], {"q": SENTENCE})
-        until(lambda: server.service.metrics.active and not batcher.queue_length)
+        until(lambda: server.service.metrics.active and not batcher.queue_length())
         patience = httpx.Timeout(WAIT_S, read=0.5)
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=patience)
-        until(lambda: batcher.queue_length == 0)
+        until(lambda: batcher.queue_length() == 0)
         gate.set()
         assert first.result().status_code == 200
 

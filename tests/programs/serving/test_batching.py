@@ -58,9 +58,7 @@ class Client:
 
 @pytest.fixture
 def batcher():
-    batcher = Batcher(2, workers=1, batch_tokens=4, max_wait_s=0.0)
-    yield batcher
-    batcher.stop()
+    return Batcher(2, workers=1, batch_tokens=4, max_wait_s=0.0)
 
 
 def started(work, count=1):
@@ -111,7 +109,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     started(work)
     clients.append(Client(batcher, work, ["y"] * 12))
     Client(batcher, work, ["u"])  # jobs are counted, not their items
-    assert batcher.queue_length == 13
+    assert batcher.queue_length() == 13
     with pytest.raises(HTTPException, match="too many requests") as refused:
         Client(batcher, work, ["z"])
     assert refused.value.status_code == 503
@@ -133,8 +131,7 @@ def test_a_worker_for_each_of_two_batches():
     slow.go.set()
     results = [client.results() for client in (long, *others)]
     assert results == [["ll"], ["mm"], ["nn"], ["oo"]]
-    batcher.stop()
-    assert batcher.queue_length == 0
+    assert batcher.queue_length() == 0
 
 
 def test_a_cancelled_job_leaves_the_queue(batcher):
@@ -143,7 +140,7 @@ def test_a_cancelled_job_leaves_the_queue(batcher):
     started(work)
     gone = Client(batcher, work, ["y", "z"])
     batcher.cancel(gone.queued)
-    assert batcher.queue_length == 0
+    assert batcher.queue_length() == 0
     work.go.set()
     assert first.results() == ["xx"]
     assert Client(batcher, work, ["w"]).results() == ["ww"]

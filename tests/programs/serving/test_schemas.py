@@ -26,7 +26,6 @@ def both(translator):
     ("path", "body", "kind"),
     [
         ("/translate", {"q": [TEXT, ""], "target": "de"}, schemas.TranslateResponse),
-        ("/translate", {"q": TEXT, **PAIR, "alignments": True}, schemas.TranslateResponse),
         ("/translate", {"q": ["a .", " "], "target": "tree", "segments": True}, schemas.TranslateResponse),
         ("/translate", {"q": TEXT, "source": "auto", "target": "de"}, schemas.TranslateResponse),
         ("/translate", {"q": [TEXT], **PAIR, "alternatives": 1}, schemas.TranslateResponse),

@@ -143,7 +143,7 @@ def test_text_of_which_nothing_is_left(normalising, text):
     elif response.status_code == 400:
         assert response.json()["error"].startswith("A sentence must have words")
     for path, body in (
-        ("/translate", {"q": text, "alternatives": 1, "alignments": True}),
+        ("/translate", {"q": text, "alternatives": 1}),
         ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
     ):
         assert normalising.post(path, body).status_code == 200, path
