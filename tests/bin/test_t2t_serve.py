@@ -17,7 +17,7 @@ from t2tlite.bin import t2t_serve
 from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer
-from t2tlite.programs.serving.service import Service
+from t2tlite.programs.serving.service import DRAINING, Service
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +163,7 @@ def test_sigterm_ends_process_1_at_once(monkeypatch, drains):
     monkeypatch.setattr("os._exit", statuses.append)
     service, server = draining_server()
     if drains:
-        service.drain()
+        service.status = DRAINING
     server.handle_exit(signal.SIGTERM, None)
     assert statuses == [128 + signal.SIGTERM]
 

@@ -22,10 +22,6 @@ from t2tlite.programs.serving.translate import Translation
 from t2tlite.programs.templates import package_text
 from t2tlite.texts import one_or_all
 
-DESCRIPTION = (
-    "Translates and parses, also for LibreTranslate's clients. An API key is sent as"
-    " Authorization: Bearer KEY, or as the field api_key."
-)
 JSON_LINES = "application/x-ndjson"
 CLIENT_GONE = 499  # in metrics; nobody receives it
 OTHER = "other"  # in metrics, a path that does not exist
@@ -38,7 +34,7 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="t2t-serve",
         version=t2tlite.__version__,
-        description=DESCRIPTION,
+        description="Translates and parses. LibreTranslate's clients can use it.",
         docs_url=None,
         redoc_url=None,
         responses={"default": {"model": schemas.ErrorResponse}},
@@ -131,12 +127,8 @@ async def translate(service: ServiceFor, request: Request) -> Response:
         return StreamingResponse(lines, media_type=JSON_LINES)
     async for _ in translation.compute(service):
         pass
-    content = await asyncio.to_thread(_encoded_response, translation)
+    content = await asyncio.to_thread(translation.answer)
     return Response(content, media_type=requests.JSON)
-
-
-def _encoded_response(translation: Translation) -> bytes:
-    return requests.as_json(translation.response())
 
 
 async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
@@ -146,7 +138,7 @@ async def _lines(service: Service, translation: Translation) -> AsyncIterator[by
         async for segment, outputs in translation.compute(service):
             line = translation.segment(segment, outputs)
             yield requests.as_json(line) + b"\n"
-        yield await asyncio.to_thread(_encoded_response, translation) + b"\n"
+        yield await asyncio.to_thread(translation.answer) + b"\n"
     except HTTPException as error:
         yield bytes(requests.error_response(error).body) + b"\n"
 

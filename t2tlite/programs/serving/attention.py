@@ -15,6 +15,7 @@ from t2tlite.decoding.alignment import pieces_by_word, word_weights
 from t2tlite.programs.serving import options, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
+from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.visualise.attention import Attention, page
 from t2tlite.vocabularies.normalisation import is_blank
 
@@ -31,15 +32,13 @@ def attention_work(
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
     model = catalogue.model(body.source, body.target)
-    limit = options.MAX_ATTENTION_TOKENS
     sentence = _sentence("q", body.q)
-    tokens = model.token_counts([sentence], limit)
     translation = None
     if not is_blank(body.translation or ""):
         translation = _sentence("translation", body.translation)
-        tokens += model.token_counts([translation], limit, targets=True)
+    tokens = model.token_counts([sentence], options.MAX_ATTENTION_TOKENS)
     function = BatchFunction(_answers, (model, answer))
-    return Work(function, [(sentence, translation)], [sum(tokens)])
+    return Work(function, [(sentence, translation)], tokens)
 
 
 def _sentence(name: str, text: str | list[str] | None) -> str:
@@ -58,6 +57,8 @@ def _answers(
     for source, target in pairs:
         [tagged] = model.tagged([source])
         pair = model.translator.sentence_pair(tagged, target)
+        limit = options.MAX_ATTENTION_TOKENS
+        check_limit("A sentence", len(pair.target_tokens) - 1, limit, "tokens")
         attention = model.translator.attention_of(pair)
         answers.append(answer(attention, source, len(model.tag.split())))
     return answers

@@ -12,14 +12,20 @@ from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
 from t2tlite.console import say
-from t2tlite.data import language_codes
+from t2tlite.data.language_codes import (
+    contradiction,
+    distance,
+    pair_of_run,
+    parse_language,
+)
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
-from t2tlite.programs.serving import batching, requests, schemas
+from t2tlite.programs.serving import batching, schemas
 from t2tlite.programs.serving.options import ServedRunOptions
+from t2tlite.programs.serving.requests import SHOWN, check_limit
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output, open_task
@@ -58,8 +64,7 @@ def served_pairs(
     not as many pairs as runs, a run has none, or two runs the same.
     """
     entries: list[str | None] = [*given] or [None] * len(runs)
-    tags = [entry.partition(":")[2].strip() for entry in given]
-    if len(runs) == 1 and all(tags):
+    if len(runs) == 1 and all(":" in entry for entry in given):
         runs = [*runs] * len(entries)
         manifests = [*manifests] * len(entries)
     if len(entries) != len(runs):
@@ -72,7 +77,7 @@ def served_pairs(
     for run, manifest, entry in zip(runs, manifests, entries, strict=True):
         pair = _served_pair(run, manifest, entry)
         codes = (pair.source, pair.target)
-        note = language_codes.contradiction(run, manifest, codes)
+        note = contradiction(run, manifest, codes)
         if note and not pair.tag:
             say(note)
         other = served.setdefault(codes, pair)
@@ -93,8 +98,8 @@ def _served_pair(run: str, manifest: RunManifest, entry: str | None) -> ServedPa
         if entry is None:
             entry = manifest.language_pair[0] or "en"
         source = entry.strip().removesuffix(f"-{TREE}")
-        return ServedPair(run, language_codes.parse_language(source), TREE)
-    source, target = language_codes.pair_of_run(run, manifest, entry)
+        return ServedPair(run, parse_language(source), TREE)
+    source, target = pair_of_run(run, manifest, entry)
     return ServedPair(run, source, target, tag.strip())
 
 
@@ -176,22 +181,16 @@ class ServedModel:
             self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
         )
 
-    def token_counts(
-        self, sentences: Sequence[str], limit: int, targets: bool = False
-    ) -> list[int]:
-        """The number of tokens of each source or target, EOS included. Raises
-        HTTPException 413 for more than `limit`, or more than the model can read.
+    def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
+        """The number of tokens of each source, EOS included. Raises HTTPException 413
+        for more than `limit`, or more than the model can read.
         """
-        translator = self.translator
-        if targets:
-            encoded = translator.target_encoder.encode_batch(sentences)
-        else:
-            encoded = translator.source_encoder.encode_batch(self.tagged(sentences))
-        limit = min(limit, translator.max_source_tokens)
+        encoded = self.translator.source_encoder.encode_batch(self.tagged(sentences))
+        limit = min(limit, self.translator.max_source_tokens)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
-            advice = f"Split it: {sentence[: requests.SHOWN]!r}..."
-            requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
+            advice = f"Split it: {sentence[:SHOWN]!r}..."
+            check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
 
@@ -209,8 +208,8 @@ class Catalogue:
         """
         by_distance: dict[tuple[int, int], list[ServedModel]] = {}
         for model in self.models:
-            to_source = language_codes.distance(source, model.source)
-            to_target = language_codes.distance(target, model.target)
+            to_source = distance(source, model.source)
+            to_target = distance(target, model.target)
             if to_source is not None and to_target is not None:
                 by_distance.setdefault((to_target, to_source), []).append(model)
         if by_distance:
@@ -220,8 +219,7 @@ class Catalogue:
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
         message = f"source and target must be one of the pairs served: {served}."
         received = f"source {source or 'missing'}, target {target or 'missing'}"
-        received = received[: 2 * requests.SHOWN]
-        raise HTTPException(400, f"{message} Received: {received}.")
+        raise HTTPException(400, f"{message} Received: {received[:SHOWN]}.")
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that each language can be translated to; every language served
@@ -238,7 +236,7 @@ class Catalogue:
         sources = set()
         targets = set()
         for model in self.translators:
-            if language_codes.distance(wanted, model.target) is not None:
+            if distance(wanted, model.target) is not None:
                 sources.add(model.source)
                 targets.add(model.target)
         return sorted(sources), sorted(targets)
@@ -310,19 +308,22 @@ def detect(text: str, candidates: Sequence[str]) -> list[schemas.Detection]:
     likely), returns the first candidate with confidence 0. A candidate that the
     classifier does not know is never detected.
     """
-    undecided = [
-        schemas.Detection(language=code, confidence=0.0) for code in candidates[:1]
-    ]
-    ranking = dict(_identifier().rank(text[:MAX_READ]))
-    labels = {code: _label(code) for code in candidates}
-    probabilities = {label: ranking.get(label, 0.0) for label in labels.values()}
+    text = text[:MAX_READ]
+    ranking = dict(_identifier().rank(text))
+    labels = {}
+    probabilities = {}  # of labels
+    for code in candidates:
+        language = code.partition("-")[0]
+        labels[code] = "no" if language == "nb" else language
+        probabilities[labels[code]] = ranking.get(labels[code], 0.0)
     *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
-    if not best or best < CLEAR * second or not any(map(str.isalpha, text[:MAX_READ])):
-        return undecided
-    total = sum(probabilities.values())
+    if not best or best < CLEAR * second or not any(map(str.isalpha, text)):
+        return [
+            schemas.Detection(language=code, confidence=0) for code in candidates[:1]
+        ]
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities[label] / total, 1)
+        percent = round(100 * probabilities[label] / sum(probabilities.values()), 1)
         if percent > 0:
             detected.append(schemas.Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)
@@ -346,12 +347,6 @@ def detect_each(
         is_clear = bool(ranked) and ranked[0].confidence > needed
         detected.append(ranked if is_clear else whole)
     return detected
-
-
-def _label(code: str) -> str:
-    """The classifier's label of a language, if it knows the language."""
-    label = code.partition("-")[0]
-    return "no" if label == "nb" else label
 
 
 @functools.cache

@@ -33,27 +33,6 @@ ORIGIN = re.compile(
 )
 
 
-def _allowed_host(text: str) -> str:
-    """An entry of --allowed_hosts in lower case."""
-    if not HOST.fullmatch(text.strip()):
-        raise ValueError(
-            "allowed_hosts must be names in ASCII, such as mt.example.org, without"
-            f" scheme, port and path. Received: {text!r}."
-        )
-    return text.strip().lower()
-
-
-def _origin(text: str) -> str:
-    """An origin as browsers send it."""
-    origin = text.strip().lower().removesuffix("/")
-    if not ORIGIN.fullmatch(origin):
-        raise ValueError(
-            "cors_origins must be scheme and host in ASCII, without path and default"
-            f" port, such as https://example.org:8080, or *. Received: {text!r}."
-        )
-    return origin
-
-
 @dataclasses.dataclass(frozen=True)
 class ServerOptions(CheckedFields):
     """Where the server listens, and what it allows."""
@@ -105,10 +84,20 @@ class ServerOptions(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        hosts = tuple(map(_allowed_host, self.allowed_hosts))
-        object.__setattr__(self, "allowed_hosts", hosts)
-        origins = tuple(map(_origin, self.cors_origins))
-        object.__setattr__(self, "cors_origins", origins)
+        self._clean("allowed_hosts", HOST, "mt.example.org, without scheme and port")
+        origin = "https://example.org, without path and default port"
+        self._clean("cors_origins", ORIGIN, origin)
+
+    def _clean(self, name: str, form: re.Pattern[str], example: str) -> None:
+        """Writes entries of a field in lower case. Raises ValueError for wrong ones."""
+        entries = []
+        for text in getattr(self, name):
+            entry = text.strip().lower().removesuffix("/")
+            if not form.fullmatch(entry):
+                message = f"{name} must be in ASCII, such as {example}."
+                raise ValueError(f"{message} Received: {text!r}.")
+            entries.append(entry)
+        object.__setattr__(self, name, tuple(entries))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -25,8 +25,6 @@ from t2tlite.programs.serving import options, schemas
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
-MEDIA_TYPES = (JSON.encode(), FORM.encode(), MULTIPART.encode())
-CHARSETS = (b"utf-8", b"utf8")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN = 80  # characters of a client's value in a message
 
@@ -65,7 +63,7 @@ def as_json(content: BaseModel) -> bytes:
     """An answer, or a part of it. Raises HTTPException 413 if it is too long."""
     encoded = content.model_dump_json(exclude_none=True).encode()
     limit = options.MAX_ANSWER_BYTES
-    check_limit("An answer", len(encoded), limit, "bytes", "Send less text.")
+    check_limit("An answer", len(encoded), limit, "bytes")
     return encoded
 
 
@@ -122,14 +120,11 @@ def check_sender(headers: Headers, server: options.ServerOptions) -> None:
 
 def is_known_host(host: str, server: options.ServerOptions) -> bool:
     """Whether a Host header has a name of this server, or an IP address."""
-    try:
-        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    for known in ("localhost", server.host.lower(), *server.allowed_hosts):
-        if fnmatch.fnmatchcase(name, known):
-            return True
     with contextlib.suppress(ValueError):
+        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
+        for known in ("localhost", server.host.lower(), *server.allowed_hosts):
+            if fnmatch.fnmatchcase(name, known):
+                return True
         ipaddress.ip_address(name)
         return True
     return False
@@ -207,11 +202,12 @@ def body_of(content: bytearray, request: Request, kind: type[Body]) -> Body:
     HTTPException 400 or 415.
     """
     content_type = request.headers.get("content-type", "")
-    media_type, parameters = multipart.parse_options_header(content_type)
-    charset = parameters.get(b"charset", b"utf-8").lower()
+    kind_of_body, parameters = multipart.parse_options_header(content_type)
+    media_type = kind_of_body.decode("latin-1")
+    charset = parameters.get(b"charset", b"utf-8").lower().replace(b"-", b"")
     coding = request.headers.get("content-encoding", "identity")
-    is_read = media_type in MEDIA_TYPES or not content
-    if not is_read or charset not in CHARSETS or coding.lower() != "identity":
+    is_known = not content or media_type in (JSON, FORM, MULTIPART)
+    if not is_known or charset != b"utf8" or coding.lower() != "identity":
         message = (
             f"The body must be a form or JSON ({JSON}), in UTF-8 and uncompressed."
         )
@@ -219,7 +215,7 @@ def body_of(content: bytearray, request: Request, kind: type[Body]) -> Body:
         raise HTTPException(415, f"{message} Received: {received}.")
     body = bytes(content).removeprefix(BYTE_ORDER_MARK)
     try:
-        if media_type == JSON.encode():
+        if media_type == JSON:
             return kind.model_validate_json(body)
         fields = form_fields(request.scope["query_string"])
         return kind.model_validate(fields | form_fields(body, content_type))
@@ -250,14 +246,11 @@ def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
 
     def add(part: multipart.Field | multipart.File) -> None:
-        if part.field_name is None or len(pairs) == options.MAX_FIELDS:
-            raise ValueError("too many parts, or one without a name")
-        if isinstance(part, multipart.File):
-            part.file_object.seek(0)
-            value = part.file_object.read()
-        else:
-            value = part.value or b""
-        pairs.append((part.field_name.decode(), value.decode()))
+        if isinstance(part, multipart.File) or len(pairs) == options.MAX_FIELDS:
+            raise ValueError("a file, or too many fields")
+        name = part.field_name or b""
+        value = part.value or b""
+        pairs.append((name.decode(), value.decode()))
 
     headers = {"Content-Type": content_type.encode("latin-1")}
     multipart.parse_form(headers, io.BytesIO(content), add, add)
@@ -279,6 +272,8 @@ def _sentence_about(error: ValidationError) -> str:
     field, *places = first["loc"]
     if first["type"] == "missing":
         return f"The field {field} is required. It is missing or empty."
-    indices = [f"[{place}]" for place in places if isinstance(place, int)]
+    where = str(field)
+    for place in places:
+        where += f"[{place}]" if isinstance(place, int) else ""
     needed = first["msg"].removeprefix("Input should be ")
-    return f"{field}{''.join(indices)} must be {needed}. Received: {received}."
+    return f"{where} must be {needed}. Received: {received}."

@@ -70,8 +70,7 @@ class TranslateRequest(TextRequest):
     segments: bool = False
     """Also each sentence with its translations and scores."""
     stream: bool = False
-    """Answer line by line: the number of segments, each segment as soon as it is
-    translated, and the response."""
+    """Answer line by line, each segment as soon as it is translated."""
     translation: str | None = None
     """The translation whose attention is shown."""
 

@@ -52,18 +52,14 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"http://{host}:{listening.getsockname()[1]}"
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
         service = Service(options)
 
         def load() -> None:
             try:
                 catalogue = models.load_catalogue(runs, pairs)
-            except Exception as error:
+            except BaseException as error:  # a SystemExit of a user's package, too
                 failures.append(error)
-            except BaseException as error:  # a SystemExit of a user's package
-                message = f"The runs must be loaded. Received: {error!r} meanwhile."
-                failures.append(ValueError(message))
-            if failures:
                 server.should_exit = True
                 return
             # To look through the objects of TensorFlow and of the runs, the garbage
@@ -71,8 +67,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
             gc.collect()
             gc.freeze()
             service.ready(catalogue)
-            if service.status != DRAINING:
-                say(f"Ready: {address}")
+            say(f"Ready: {address}")
 
         # the port is open meanwhile
         loader = threading.Thread(target=load, daemon=True)
@@ -81,7 +76,9 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
     for failure in failures:
-        raise failure
+        if isinstance(failure, Exception):
+            raise failure
+        raise ValueError(f"The runs must be loaded. Received: {failure!r} meanwhile.")
 
 
 def allowed_connections(wanted: int) -> int:
@@ -101,10 +98,8 @@ def allowed_connections(wanted: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
-        say(
-            f"This process may open {files:,} files (ulimit -n), so there can be"
-            f" {allowed:,} connections, not {wanted:,}."
-        )
+        limit = f"This process may open {files:,} files (ulimit -n)"
+        say(f"{limit}: there can be {allowed:,} connections, not {wanted:,}.")
     return allowed
 
 
@@ -141,6 +136,8 @@ class DrainingServer(uvicorn.Server):
     It calls `started` when it answers.
     """
 
+    server_state: connections.Connections
+
     def __init__(
         self,
         service: Service,
@@ -169,8 +166,7 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
-        self._connections = connections.Connections(limits, service.metrics)
-        self.server_state = self._connections
+        self.server_state = connections.Connections(limits, service.metrics)
         self._service = service
         self._call_when_started = started
         self._draining_since = self._quiet_since = 0.0
@@ -196,7 +192,7 @@ class DrainingServer(uvicorn.Server):
         }
         status = self._service.status
         if status == READY:
-            self._service.drain()
+            self._service.status = DRAINING
             self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
             say(f"{signal.Signals(sig).name}: {doing[status]}.")
@@ -212,7 +208,7 @@ class DrainingServer(uvicorn.Server):
         ignores, as under nohup.
         """
         handlers = {}
-        if threading.current_thread() is threading.main_thread():
+        with contextlib.suppress(ValueError):  # this is not the main thread
             for number in STOPPING:
                 if signal.getsignal(number) != signal.SIG_IGN:
                     handlers[number] = signal.signal(number, self.handle_exit)
@@ -224,7 +220,7 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Closes connections whose clients are too slow. Returns whether to end."""
-        self._connections.close_overdue()
+        self.server_state.close_overdue()
         if counter % TICKS_WITH_FREE_MEMORY == 0:
             asyncio.get_running_loop().run_in_executor(None, give_back_memory)
         return await super().on_tick(counter) or (
@@ -234,7 +230,7 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        if self._service.metrics.active or self._connections.unsent_bytes():
+        if self._service.metrics.active or self.server_state.unsent_bytes():
             self._quiet_since = now
         return (
             now > self._quiet_since + QUIET_S

@@ -16,6 +16,7 @@ from t2tlite.programs.serving import options, requests
 from t2tlite.programs.serving.batching import Batcher, Results, Work
 from t2tlite.programs.serving.models import Catalogue
 
+# a server that drains refuses further requests, and answers those that it accepted
 LOADING, READY, DRAINING = "loading", "ready", "draining"
 
 T = TypeVar("T")
@@ -55,27 +56,22 @@ class Service:
         self.catalogue = Catalogue([])
         self.batcher = Batcher(server.max_queue)
         # one request at a time, beside the others
-        waiting = min(options.MAX_ATTENTION_QUEUE, server.max_queue)
-        self.attention_batcher = Batcher(waiting, workers=1, max_wait_s=0, window=1)
+        self.attention_batcher = Batcher(
+            options.MAX_ATTENTION_QUEUE, workers=1, max_wait_s=0, window=1
+        )
         self.metrics = ServerMetrics([self.batcher, self.attention_batcher])
         self._bodies = requests.Bodies()
 
     def ready(self, catalogue: Catalogue) -> None:
         """Accepts requests for these models from now on."""
         self.catalogue = catalogue
-        if self.status == LOADING:
-            self.status = READY
-
-    def drain(self) -> None:
-        """Refuses further requests; those accepted are still answered."""
-        self.status = DRAINING
+        self.status = READY
 
     def _check_key(self, received: bytes) -> None:
-        if not received and self.options.api_key:
-            raise HTTPException(400, "An API key is required, the field api_key.")
         key = self.options.api_key.encode()
         if key and not hmac.compare_digest(received, key):
-            raise HTTPException(403, "The API key is not valid.")
+            status = 403 if received else 400
+            raise HTTPException(status, "A valid API key is required, as api_key.")
 
     async def read(
         self,

@@ -21,7 +21,7 @@ from t2tlite.texts import as_list, one_or_all
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
-AUTO_LANGUAGE = "auto"
+AUTO = "auto"
 
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
 Place = tuple[sentences.Segment, list[RankedOutputs]]
@@ -32,9 +32,8 @@ class RequestText:
 
     def __init__(self, text: str, form: str) -> None:
         self.text = text
-        self.document: HtmlText | PlainText = PlainText(text)
-        if form == "html":
-            self.document = HtmlText(text)
+        kind = HtmlText if form == "html" else PlainText
+        self.document: HtmlText | PlainText = kind(text)
         # the document's texts in sentences, with the outputs of those that are computed
         self.splits: list[tuple[sentences.SplitText, list[RankedOutputs]]] = []
 
@@ -65,7 +64,7 @@ class Translation:
         self._detected: list[schemas.Detection] | None = None
         # what each model translates: sentences, and where their outputs belong
         self._parts: list[tuple[list[Place], Work]] = []
-        if body.source and body.source.lower() == AUTO_LANGUAGE:
+        if (body.source or "").lower() == AUTO:
             self._add_detected()
         else:
             self._add(body.source, self._texts)
@@ -78,7 +77,7 @@ class Translation:
         """
         sources, targets = self._catalogue.languages_to(self.body.target)
         if not sources:  # says what is served
-            self._catalogue.model(AUTO_LANGUAGE, self.body.target)
+            self._catalogue.model(AUTO, self.body.target)
         contents = ["\n".join(text.document.texts) for text in self._texts]
         self._detected = []
         texts_in: dict[str, list[RequestText]] = {}
@@ -170,8 +169,8 @@ class Translation:
                 computed.append(outputs)
                 yield segment, outputs
 
-    def response(self) -> schemas.TranslateResponse:
-        """The response, when all is computed."""
+    def answer(self) -> bytes:
+        """The response in JSON, when all is computed."""
         body = self.body
         # a list for each field, with an entry for each text
         lists: dict[str, list[Any]] = collections.defaultdict(list)
@@ -188,7 +187,7 @@ class Translation:
         if self._detected is not None:
             lists["detectedLanguage"] = self._detected
         fields = {name: one_or_all(body.q, values) for name, values in lists.items()}
-        return schemas.TranslateResponse(**fields)
+        return requests.as_json(schemas.TranslateResponse(**fields))
 
     def segment(
         self, segment: sentences.Segment, outputs: RankedOutputs
@@ -196,12 +195,14 @@ class Translation:
         """A sentence and its n-best list."""
         hypotheses = []
         for output in outputs[: 1 + self.body.alternatives]:
+            svg = None if output.tree is None else tree_svg(output.tree)
+            repairs = None if output.repairs is None else dict(output.repairs)
             hypothesis = schemas.Hypothesis(
                 text=output.text,
                 score=output.score,
                 log_prob=output.log_prob,
-                svg=None if output.tree is None else tree_svg(output.tree),
-                repairs=None if output.repairs is None else dict(output.repairs),
+                svg=svg,
+                repairs=repairs,
             )
             hypotheses.append(hypothesis)
         return schemas.Segment(

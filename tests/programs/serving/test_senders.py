@@ -85,8 +85,8 @@ def test_hosts_that_the_server_knows(allowed, host, is_known):
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("allowed_hosts", ["https://a.org", "a.org/", "", "a b", "a.org:5000", "ä.org"], "must be names in ASCII"),
-        ("cors_origins", ["a.org", "https://a.org/page", "https://*.org", "", "https://ä.org", "https://a.org:443"], "must be scheme and host"),
+        ("allowed_hosts", ["https://a.org", "a.org/b", "", "a b", "a.org:5000", "ä.org"], "must be in ASCII"),
+        ("cors_origins", ["a.org", "https://a.org/page", "https://*.org", "", "https://ä.org", "https://a.org:443"], "must be in ASCII"),
     ],
 )  # fmt: skip
 def test_what_would_match_nothing_is_refused(name, values, message):
