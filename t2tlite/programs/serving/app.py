@@ -1,6 +1,8 @@
 """The web application: its paths."""
 
 import asyncio
+import json
+import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,20 +13,29 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import (
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
 
 import t2tlite
 from t2tlite.data.language_codes import language_name
 from t2tlite.programs.serving import attention, requests, schemas
 from t2tlite.programs.serving.models import Catalogue, detect_each
-from t2tlite.programs.serving.service import READY, ServerMetrics, Service, ServiceFor
+from t2tlite.programs.serving.service import (
+    READY,
+    ServerMetrics,
+    Service,
+    ServiceFor,
+)
 from t2tlite.programs.serving.translate import Translation
 from t2tlite.programs.templates import package_text
 from t2tlite.texts import one_or_all
 
-JSON_LINES = "application/x-ndjson"
 CLIENT_GONE = 499  # in metrics; nobody receives it
-OTHER = "other"  # in metrics, a path that does not exist
 
 router = APIRouter()
 
@@ -42,7 +53,11 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.include_router(router)
-    app.add_middleware(Watch, metrics=service.metrics)
+    app.add_middleware(
+        Watch,
+        metrics=service.metrics,
+        is_logging=service.options.access_log,
+    )
     if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -66,9 +81,10 @@ class Watch:
     the body.
     """
 
-    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, is_logging: bool) -> None:
         self._app = app
         self._metrics = metrics
+        self._is_logging = is_logging
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
@@ -98,9 +114,19 @@ class Watch:
                 status = 500
         finally:
             self._metrics.active -= 1
-            path = scope["path"] if "endpoint" in scope else OTHER
+            path = scope["path"] if "endpoint" in scope else "other"
+            seconds = time.monotonic() - started
             self._metrics.requests.labels(path, method, str(status)).inc()
-            self._metrics.latency.labels(path).observe(time.monotonic() - started)
+            self._metrics.latency.labels(path).observe(seconds)
+            if self._is_logging:
+                record = {
+                    "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                    "method": method,
+                    "path": path,
+                    "status": status,
+                    "milliseconds": round(1000 * seconds, 1),
+                }
+                print(json.dumps(record), file=sys.stderr, flush=True)
 
 
 # what computes
@@ -124,7 +150,7 @@ async def translate(service: ServiceFor, request: Request) -> Response:
     translation = await service.read(request, schemas.TranslateRequest, Translation)
     if translation.body.stream:
         lines = _lines(service, translation)
-        return StreamingResponse(lines, media_type=JSON_LINES)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
     async for _ in translation.compute(service):
         pass
     content = await asyncio.to_thread(translation.answer)
@@ -163,7 +189,8 @@ def _detected(body: schemas.TextRequest, catalogue: Catalogue) -> schemas.Detect
 )
 async def attention_by_words(service: ServiceFor, request: Request) -> Response:
     """Says which source words each target word attends to."""
-    content = await _attention(service, request, attention.words_answer)
+    answer = attention.words_answer
+    content = await _attention(service, request, answer)
     return Response(content, media_type=requests.JSON)
 
 
@@ -176,11 +203,14 @@ async def attention_page(service: ServiceFor, request: Request) -> Response:
     """Makes a page to explore the attention of every head of every layer."""
     # POST alone: a page of another site could make a browser send a GET, as an image's
     # address, without a word of where it comes from
-    return HTMLResponse(await _attention(service, request, attention.page_answer))
+    answer = attention.page_answer
+    return HTMLResponse(await _attention(service, request, answer))
 
 
 async def _attention(
-    service: Service, request: Request, answer: attention.Answer
+    service: Service,
+    request: Request,
+    answer: attention.Answer,
 ) -> bytes:
     work = await service.read(
         request,
@@ -200,28 +230,31 @@ async def languages(service: ServiceFor) -> list[schemas.Language]:
     """The languages, and what each can be translated to."""
     served = []
     for code, targets in service.catalogue.languages().items():
-        name = language_name(code)
-        served.append(schemas.Language(code=code, name=name, targets=targets))
+        language = schemas.Language(
+            code=code,
+            name=language_name(code),
+            targets=targets,
+        )
+        served.append(language)
     return served
 
 
 @router.get("/frontend/settings")
 async def frontend_settings(service: ServiceFor) -> schemas.Settings:
     """Limits, and the models served."""
-    has_key = bool(service.options.api_key)
+    has_key = bool(service.api_key)
     models = []
     for model in service.catalogue.models:
-        models.append(
-            schemas.ModelDescription(
-                source=model.source,
-                target=model.target,
-                problem=model.translator.manifest.name,
-                step=model.translator.step,
-                beam_size=model.options.beam_size,
-                alpha=model.options.alpha,
-                examples=() if has_key else model.examples,
-            )
+        description = schemas.ModelDescription(
+            source=model.source,
+            target=model.target,
+            problem=model.translator.manifest.name,
+            step=model.translator.step,
+            beam_size=model.options.beam_size,
+            alpha=model.options.alpha,
+            examples=() if has_key else model.examples,
         )
+        models.append(description)
     limit = service.options.max_characters
     return schemas.Settings(keyRequired=has_key, charLimit=limit, models=models)
 

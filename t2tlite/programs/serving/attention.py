@@ -12,21 +12,23 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
-from t2tlite.programs.serving import options, schemas
+from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.visualise.attention import Attention, page
 from t2tlite.vocabularies.normalisation import is_blank
 
 WORD = re.compile(r"\S+")
+LINE_BREAK = re.compile("[\n\r]")
 
 # from the attention, the sentence, and the number of words of a tag before it
 Answer = Callable[[Attention, str, int], bytes]
 
 
 def attention_work(
-    body: schemas.TranslateRequest, catalogue: Catalogue, answer: Answer
+    body: schemas.TranslateRequest,
+    catalogue: Catalogue,
+    answer: Answer,
 ) -> Work:
     """The work to make an answer from the attention of a sentence and its translation:
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
@@ -43,14 +45,16 @@ def attention_work(
 
 def _sentence(name: str, text: str | list[str] | None) -> str:
     """The text. Raises HTTPException 400 unless it is one sentence."""
-    if not isinstance(text, str) or is_blank(text) or "\n" in text or "\r" in text:
+    if not isinstance(text, str) or is_blank(text) or LINE_BREAK.search(text):
         message = f"{name} must be a sentence: no list, not blank, and on one line."
         raise HTTPException(400, message)
     return text
 
 
 def _answers(
-    pairs: Sequence[tuple[str, str | None]], model: ServedModel, answer: Answer
+    pairs: Sequence[tuple[str, str | None]],
+    model: ServedModel,
+    answer: Answer,
 ) -> list[bytes]:
     """The answer for each pair of a sentence and its translation."""
     answers = []
@@ -58,7 +62,8 @@ def _answers(
         [tagged] = model.tagged([source])
         pair = model.translator.sentence_pair(tagged, target)
         limit = options.MAX_ATTENTION_TOKENS
-        check_limit("A sentence", len(pair.target_tokens) - 1, limit, "tokens")
+        tokens = len(pair.target_tokens) - 1
+        requests.check_limit("A sentence", tokens, limit, "tokens")
         attention = model.translator.attention_of(pair)
         answers.append(answer(attention, source, len(model.tag.split())))
     return answers
@@ -76,7 +81,10 @@ def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
 
 
 def word_attention(
-    attention: Attention, source: str, target: str, tag_words: int = 0
+    attention: Attention,
+    source: str,
+    target: str,
+    tag_words: int = 0,
 ) -> schemas.AttentionResponse:
     """The words of both texts, and a row of weights for each target word.
 
@@ -104,7 +112,9 @@ def word_attention(
 
 
 def _pieces_of_words(
-    text: str, words_of_pieces: Sequence[int], tag_words: int = 0
+    text: str,
+    words_of_pieces: Sequence[int],
+    tag_words: int = 0,
 ) -> dict[schemas.PlacedWord, list[int]]:
     """The pieces of each word of a text, which `tag_words` others precede.
 

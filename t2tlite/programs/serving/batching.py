@@ -49,7 +49,10 @@ class Work:
     """What a request asks for."""
 
     def __init__(
-        self, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
+        self,
+        function: BatchFunction,
+        items: Sequence[Any],
+        tokens: Sequence[int],
     ) -> None:
         self.function = function
         self.items = items

@@ -25,7 +25,9 @@ OFFER = re.compile(rb"\r\nUpgrade: h2c(?=\r\n)")
 NOT_HTTP = HTTPException(400, "This is not HTTP/1.1, with an address in ASCII.")
 LONG_HEAD = HTTPException(431, "The head of a request is too long.")
 TOO_MANY = HTTPException(
-    503, "The server has too many connections. Try again later.", {"Retry-After": "5"}
+    503,
+    "The server has too many connections. Try again later.",
+    {"Retry-After": "5"},
 )
 
 

@@ -23,9 +23,8 @@ from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
-from t2tlite.programs.serving import batching, schemas
+from t2tlite.programs.serving import batching, requests, schemas
 from t2tlite.programs.serving.options import ServedRunOptions
-from t2tlite.programs.serving.requests import SHOWN, check_limit
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output, open_task
@@ -54,7 +53,9 @@ class ServedPair(NamedTuple):
 
 
 def served_pairs(
-    runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
+    runs: Sequence[str],
+    manifests: Sequence[RunManifest],
+    given: Sequence[str] = (),
 ) -> list[ServedPair]:
     """The language pair of each run: as given (`en-de`, one for each run), or as its
     manifest records. `en-de:<2de>,en-fr:<2fr>` of one run are two pairs with tags.
@@ -82,10 +83,10 @@ def served_pairs(
             say(note)
         other = served.setdefault(codes, pair)
         if other is not pair:
+            received = f"{'-'.join(codes)} for {run} and for {other.run}"
             raise ValueError(
                 "Each language pair can be served by one run. Received:"
-                f" {'-'.join(codes)} for {run} and for {other.run}. Leave one out, or"
-                " use --languages."
+                f" {received}. Leave one out, or use --languages."
             )
     return list(served.values())
 
@@ -139,7 +140,10 @@ class ServedModel:
         return ALIGNMENTS in self.translator.engine.supported and not self.makes_trees
 
     def decode(
-        self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
+        self,
+        sentences: Sequence[str],
+        options: DecodeHParams,
+        aligned: bool = False,
     ) -> list[list[Output]]:
         """The n-best list of each sentence, with word alignments if `aligned`, or its
         parse.
@@ -162,7 +166,10 @@ class ServedModel:
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  # models live as long as the process
     def decode_options(
-        self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
+        self,
+        n_best: int = 1,
+        beam_size: int | None = None,
+        alpha: float | None = None,
     ) -> DecodeHParams:
         """The options of a request. Raises HTTPException 400 if the beam is too small.
 
@@ -178,7 +185,10 @@ class ServedModel:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
         return dataclasses.replace(
-            self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
+            self.options,
+            beam_size=beam,
+            return_beams=return_beams,
+            alpha=alpha,
         )
 
     def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
@@ -189,8 +199,8 @@ class ServedModel:
         limit = min(limit, self.translator.max_source_tokens)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
-            advice = f"Split it: {sentence[:SHOWN]!r}..."
-            check_limit("A sentence", len(ids), limit, "tokens", advice)
+            advice = f"Split it: {sentence[: requests.SHOWN]!r}..."
+            requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
 
@@ -219,7 +229,7 @@ class Catalogue:
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
         message = f"source and target must be one of the pairs served: {served}."
         received = f"source {source or 'missing'}, target {target or 'missing'}"
-        raise HTTPException(400, f"{message} Received: {received[:SHOWN]}.")
+        raise HTTPException(400, f"{message} Received: {received[: requests.SHOWN]}.")
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that each language can be translated to; every language served
@@ -287,15 +297,12 @@ def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
         sources = run_dataset(RunFolder(run)).store("dev").source_text()
     except (OSError, ValueError):
         return ()
-    examples: list[str] = []
+    examples: dict[str, None] = {}
     for source in sources:
         sentence = source.removeprefix(tag).strip()
-        is_example = source.startswith(tag) and 0 < len(sentence) <= MAX_EXAMPLE
-        if is_example and sentence not in examples:
-            examples.append(sentence)
-        if len(examples) == MAX_EXAMPLES:
-            break
-    return tuple(examples)
+        if source.startswith(tag) and 0 < len(sentence) <= MAX_EXAMPLE:
+            examples[sentence] = None
+    return tuple(examples)[:MAX_EXAMPLES]
 
 
 # the language of a text
@@ -330,7 +337,8 @@ def detect(text: str, candidates: Sequence[str]) -> list[schemas.Detection]:
 
 
 def detect_each(
-    texts: Sequence[str], candidates: Sequence[str]
+    texts: Sequence[str],
+    candidates: Sequence[str],
 ) -> list[list[schemas.Detection]]:
     """The candidates that each text of a list may be in, most likely first.
 

@@ -1,9 +1,11 @@
 """The options of t2t-serve, whose fields are flags, and limits without a flag."""
 
 import dataclasses
+import os
 import re
+from pathlib import Path
 
-from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.checked_fields import CheckedFields, checked_field, optional_field
 from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
@@ -29,7 +31,8 @@ MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at 
 HOST = re.compile(r"[\w.*-]+", re.ASCII)
 # browsers leave out a default port
 ORIGIN = re.compile(
-    r"\*|null|[\w.+-]+://([\w.-]+|\[[\w:.]+\])(:(?!(80|443)$)\d+)?", re.ASCII
+    r"\*|null|[\w.+-]+://([\w.-]+|\[[\w:.]+\])(:(?!(80|443)$)\d+)?",
+    re.ASCII,
 )
 
 
@@ -76,6 +79,12 @@ class ServerOptions(CheckedFields):
         "",
         "Key that requests must have: the field api_key, or Authorization: Bearer KEY.",
     )
+    api_key_file: str | None = optional_field(
+        str, "File that holds the key; without both flags, T2TLITE_API_KEY has it."
+    )
+    access_log: bool = checked_field(
+        False, "Print a line of JSON for each request, without texts and keys."
+    )
     cors_origins: tuple[str, ...] = checked_field(
         (),
         "Sites whose pages may send requests, comma-separated: https://example.org; *"
@@ -84,9 +93,22 @@ class ServerOptions(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._clean("allowed_hosts", HOST, "mt.example.org, without scheme and port")
-        origin = "https://example.org, without path and default port"
-        self._clean("cors_origins", ORIGIN, origin)
+        self._clean("allowed_hosts", HOST, "mt.example.org")
+        self._clean("cors_origins", ORIGIN, "https://example.org")
+
+    def key(self) -> str:
+        """The API key of the flag, of the file, or of the environment, or an empty one.
+        Raises ValueError or OSError if the file does not hold it.
+        """
+        if self.api_key_file is None:
+            return self.api_key or os.environ.get("T2TLITE_API_KEY", "")
+        key = Path(self.api_key_file).read_text(encoding="utf-8").strip()
+        if self.api_key or len(key.splitlines()) != 1:
+            raise ValueError(
+                "api_key_file must hold the key on one line, and be given without"
+                f" api_key. Received: {self.api_key_file}."
+            )
+        return key
 
     def _clean(self, name: str, form: re.Pattern[str], example: str) -> None:
         """Writes entries of a field in lower case. Raises ValueError for wrong ones."""

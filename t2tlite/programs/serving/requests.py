@@ -11,13 +11,12 @@ import json
 import logging
 import traceback
 import urllib.parse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TypeVar
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 from python_multipart import multipart
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving import options, schemas
@@ -92,7 +91,10 @@ def answerable(error: BaseException) -> HTTPException:
 # who may send a request
 
 
-def check_sender(headers: Headers, server: options.ServerOptions) -> None:
+def check_sender(
+    headers: Mapping[str, str],
+    server: options.ServerOptions,
+) -> None:
     """Raises HTTPException if another site's page in a browser may have sent the
     request, unless --cors_origins names the site.
 
@@ -145,7 +147,9 @@ class Bodies:
 
     @contextlib.asynccontextmanager
     async def read(
-        self, request: Request, timeout_s: float
+        self,
+        request: Request,
+        timeout_s: float,
     ) -> AsyncIterator[bytearray]:
         """The body, which counts until the block ends.
 
@@ -163,7 +167,10 @@ class Bodies:
             self._bytes -= len(body)
 
     async def _receive(
-        self, request: Request, body: bytearray, timeout_s: float
+        self,
+        request: Request,
+        body: bytearray,
+        timeout_s: float,
     ) -> None:
         try:
             async with asyncio.timeout(timeout_s) as deadline:

@@ -4,7 +4,13 @@ for what t2tlite's models know besides. /docs shows them with the sentences belo
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    model_validator,
+)
 
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE
 from t2tlite.texts import as_list

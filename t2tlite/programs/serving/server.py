@@ -22,7 +22,12 @@ from t2tlite.console import say
 from t2tlite.programs.serving import connections, models
 from t2tlite.programs.serving.app import make_app
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
-from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
+from t2tlite.programs.serving.service import (
+    DRAINING,
+    LOADING,
+    READY,
+    Service,
+)
 from t2tlite.training.signals import STOPPING
 
 # The server ends after so long without a request. Requests on their way get 503.
@@ -50,8 +55,8 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     pairs = models.pairs_of_runs(runs)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
+        port = listening.getsockname()[1]
         host = f"[{options.host}]" if ":" in options.host else options.host
-        address = f"http://{host}:{listening.getsockname()[1]}"
         failures: list[BaseException] = []
         service = Service(options)
 
@@ -67,7 +72,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
             gc.collect()
             gc.freeze()
             service.ready(catalogue)
-            say(f"Ready: {address}")
+            say(f"Ready: http://{host}:{port}")
 
         # the port is open meanwhile
         loader = threading.Thread(target=load, daemon=True)
@@ -116,10 +121,9 @@ def bind(host: str, port: int) -> socket.socket:
             dualstack_ipv6=is_ipv6,
         )
     except (OSError, ValueError) as error:
-        raise ValueError(
-            "--host must be an address of this machine, and --port free there."
-            f" Received: {host!r} and {port}: {error}."
-        ) from error
+        message = "--host must be an address of this machine, and --port free there."
+        received = f"{host!r} and {port}: {error}"
+        raise ValueError(f"{message} Received: {received}.") from error
     # options of each connection; without this one, the body of an answer waits 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # by default each unread answer may take megabytes

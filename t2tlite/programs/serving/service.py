@@ -9,7 +9,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+)
 from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving import options, requests
@@ -30,7 +35,10 @@ class ServerMetrics:
         self.registry = CollectorRegistry()
         named: dict[str, Any] = {"namespace": "t2tlite", "registry": self.registry}
         self.requests = Counter(
-            "requests", "Requests answered.", ["path", "method", "status"], **named
+            "requests",
+            "Requests answered.",
+            ["path", "method", "status"],
+            **named,
         )
         self.refusals = Counter(
             "refused_connections",
@@ -39,7 +47,10 @@ class ServerMetrics:
             **named,
         )
         self.latency = Histogram(
-            "request_seconds", "Until the end of an answer.", ["path"], **named
+            "request_seconds",
+            "Until the end of an answer.",
+            ["path"],
+            **named,
         )
         queue = Gauge("queue_sentences", "Sentences that wait.", **named)
         queue.set_function(lambda: sum(map(Batcher.queue_length, batchers)))
@@ -52,12 +63,16 @@ class Service:
 
     def __init__(self, server: options.ServerOptions) -> None:
         self.options = server
+        self.api_key = server.key()
         self.status = LOADING
         self.catalogue = Catalogue([])
         self.batcher = Batcher(server.max_queue)
         # one request at a time, beside the others
         self.attention_batcher = Batcher(
-            options.MAX_ATTENTION_QUEUE, workers=1, max_wait_s=0, window=1
+            options.MAX_ATTENTION_QUEUE,
+            workers=1,
+            max_wait_s=0,
+            window=1,
         )
         self.metrics = ServerMetrics([self.batcher, self.attention_batcher])
         self._bodies = requests.Bodies()
@@ -68,7 +83,7 @@ class Service:
         self.status = READY
 
     def _check_key(self, received: bytes) -> None:
-        key = self.options.api_key.encode()
+        key = self.api_key.encode()
         if key and not hmac.compare_digest(received, key):
             status = 403 if received else 400
             raise HTTPException(status, "A valid API key is required, as api_key.")
@@ -105,7 +120,9 @@ class Service:
             return await asyncio.to_thread(prepared)
 
     async def stream(
-        self, work: Work, batcher: Batcher | None = None
+        self,
+        work: Work,
+        batcher: Batcher | None = None,
     ) -> AsyncIterator[Any]:
         """The result of each item, in order, as soon as it and those before it are
         computed, by default by the threads that translate.
@@ -135,17 +152,18 @@ class Service:
             batcher.cancel(work)
 
     async def _next_part(
-        self, arrived: asyncio.Queue[Results], deadline: float
+        self,
+        arrived: asyncio.Queue[Results],
+        deadline: float,
     ) -> dict[int, Any]:
         """The results that arrive next."""
         try:
             async with asyncio.timeout_at(deadline):
                 part = await arrived.get()
         except TimeoutError:
-            message = (
-                f"The request was not done after {self.options.timeout_s:g} seconds."
-            )
-            raise HTTPException(504, f"{message} Send less text.") from None
+            seconds = f"{self.options.timeout_s:g} seconds"
+            message = f"The request was not done after {seconds}."
+            raise HTTPException(504, message) from None
         if isinstance(part, BaseException):
             raise requests.answerable(part)
         return part

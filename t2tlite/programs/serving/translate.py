@@ -21,8 +21,6 @@ from t2tlite.texts import as_list, one_or_all
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
-AUTO = "auto"
-
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
 Place = tuple[sentences.Segment, list[RankedOutputs]]
 
@@ -64,7 +62,7 @@ class Translation:
         self._detected: list[schemas.Detection] | None = None
         # what each model translates: sentences, and where their outputs belong
         self._parts: list[tuple[list[Place], Work]] = []
-        if (body.source or "").lower() == AUTO:
+        if (body.source or "").lower() == "auto":
             self._add_detected()
         else:
             self._add(body.source, self._texts)
@@ -77,13 +75,16 @@ class Translation:
         """
         sources, targets = self._catalogue.languages_to(self.body.target)
         if not sources:  # says what is served
-            self._catalogue.model(AUTO, self.body.target)
+            self._catalogue.model("auto", self.body.target)
         contents = ["\n".join(text.document.texts) for text in self._texts]
         self._detected = []
         texts_in: dict[str, list[RequestText]] = {}
         ranked = detect_each(contents, [*sources, *targets])
         for text, content, [best, *_] in zip(
-            self._texts, contents, ranked, strict=True
+            self._texts,
+            contents,
+            ranked,
+            strict=True,
         ):
             has_letters = sentences.LETTER_OR_DIGIT.search(content)
             if has_letters and not best.confidence and len(sources) > 1:
@@ -134,7 +135,10 @@ class Translation:
         count = self.sentences + len(places)
         hypotheses = count * decoding.return_beams
         requests.check_limit(
-            "A request", hypotheses, options.MAX_HYPOTHESES, "hypotheses"
+            "A request",
+            hypotheses,
+            options.MAX_HYPOTHESES,
+            "hypotheses",
         )
         items = [segment.sentence for segment, _ in places]
         # a search cannot be interrupted, so a wide one must have fewer tokens
@@ -159,7 +163,8 @@ class Translation:
         return sentences.SplitText(segments, "")
 
     async def compute(
-        self, service: Service
+        self,
+        service: Service,
     ) -> AsyncIterator[tuple[sentences.Segment, RankedOutputs]]:
         """Each sentence with its n-best list, as soon as that is computed."""
         for places, work in self._parts:
@@ -190,7 +195,9 @@ class Translation:
         return requests.as_json(schemas.TranslateResponse(**fields))
 
     def segment(
-        self, segment: sentences.Segment, outputs: RankedOutputs
+        self,
+        segment: sentences.Segment,
+        outputs: RankedOutputs,
     ) -> schemas.Segment:
         """A sentence and its n-best list."""
         hypotheses = []
@@ -206,5 +213,7 @@ class Translation:
             )
             hypotheses.append(hypothesis)
         return schemas.Segment(
-            source=segment.sentence, before=segment.before, hypotheses=hypotheses
+            source=segment.sentence,
+            before=segment.before,
+            hypotheses=hypotheses,
         )

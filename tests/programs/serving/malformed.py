@@ -2,8 +2,6 @@
 benchmarks/serving_load.py.
 """
 
-from __future__ import annotations
-
 MALFORMED = (
     b"", b"{", b"[]", b"null", b"1e999", b'{"q": 1}', b'{"q": "\\ud800"}', b'{"q": "\xff"}', b'{"q": [["a"]]}',
     b'{"q": "a", "beam_size": 1e400}', b'{"q": "a", "alternatives": -1}', b'{"q": "a", "alpha": "x"}',

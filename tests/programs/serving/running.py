@@ -2,8 +2,6 @@
 and its translators.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses

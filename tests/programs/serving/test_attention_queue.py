@@ -1,7 +1,5 @@
 """Attention has a thread and a queue of its own, and nothing ends a thread."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor

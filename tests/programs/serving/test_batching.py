@@ -2,8 +2,6 @@
 reported.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import queue
 import threading
@@ -159,29 +157,6 @@ def test_an_item_that_fails_fails_its_own_job_alone(batcher):
     with pytest.raises(ValueError, match="a bad item"):
         bad.results()
     assert Client(batcher, work, ["v"]).results() == ["vv"]
-
-
-def test_an_exit_fails_its_own_job_and_ends_no_thread(batcher):
-    """As `sys.exit` in a user's package."""
-
-    class Leaving(Doubling):
-        def run(self, items):
-            raise SystemExit("the end")
-
-    with pytest.raises(SystemExit, match="the end"):
-        Client(batcher, Leaving(), [1]).results()
-    work = Doubling()
-    work.go.set()
-    assert Client(batcher, work, [1]).results() == [2]
-
-
-def test_results_that_are_too_few_are_an_error_of_their_job(batcher):
-    class Losing(Doubling):
-        def run(self, items):
-            return []
-
-    with pytest.raises(ValueError, match="shorter"):
-        Client(batcher, Losing(), [1]).results()
 
 
 @pytest.mark.parametrize(

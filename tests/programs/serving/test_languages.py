@@ -2,8 +2,6 @@
 language.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -35,10 +33,7 @@ def codes(*arguments):
 
 def test_a_run_that_records_its_languages_needs_no_flag(manifest):
     reverse = dataclasses.replace(manifest, reverse=True)
-    assert codes(["a", "b"], [manifest, reverse]) == [
-        ("en", "de"),
-        ("de", "en"),
-    ]
+    assert codes(["a", "b"], [manifest, reverse]) == [("en", "de"), ("de", "en")]
 
 
 def test_given_languages_count(manifest):

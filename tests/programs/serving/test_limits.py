@@ -1,7 +1,5 @@
 """What one request may cost others."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -38,13 +36,6 @@ def test_texts_and_characters_are_bounded_and_blank_texts_count(translator):
             response = small.post(path, body)
             assert response.status_code == 400
             assert response.json() == {"error": message.format(problem)}
-
-
-def test_hypotheses_of_a_request_are_bounded(server):
-    response = server.post("/translate", {"q": "a\n" * 1251, "alternatives": 15})
-    assert response.status_code == 413
-    message = "A request must have at most 20,000 hypotheses. Received: 20,016."
-    assert response.json()["error"].startswith(message)
 
 
 @pytest.mark.parametrize(("beam_size", "limit"), [(1, 512), (4, 512), (16, 128)])

@@ -2,8 +2,6 @@
 decoded, over the words sent.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

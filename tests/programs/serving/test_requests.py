@@ -1,7 +1,5 @@
 """Bodies in JSON and as forms: what is read, what is refused, and at what cost."""
 
-from __future__ import annotations
-
 import json
 import time
 import tracemalloc

@@ -2,8 +2,6 @@
 nothing that stops the server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -221,7 +219,7 @@ def test_a_server_that_loads_says_so():
 def test_unexpected_error_is_logged_and_counted(translator, monkeypatch, caplog, path):
     """Of a thread that computes, and of an endpoint."""
 
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("a secret of /home/someone")
 
     monkeypatch.setattr(app.schemas, "Settings", fail)

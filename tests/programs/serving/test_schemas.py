@@ -1,7 +1,5 @@
 """The answer of each endpoint is what its schema and /openapi.json describe."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

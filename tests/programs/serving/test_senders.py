@@ -1,7 +1,5 @@
 """Who may send requests: hosts, other sites' pages, damaged headers, API keys."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path
@@ -13,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.requests import check_sender, is_known_host
+from t2tlite.programs.serving.service import Service
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SENTENCE = "red cat sees dog"
@@ -201,3 +200,18 @@ def test_api_key_of_any_letters_is_checked_before_the_body(translator):
                 "/translate", b"x" * 2_000_000, MULTIPART, Authorization=header
             )
             assert response.status_code == status
+
+
+def test_api_key_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
+    path = tmp_path / "key"
+    path.write_text("sesame\n", encoding="utf-8")
+    monkeypatch.setenv("T2TLITE_API_KEY", "open")
+    assert Service(ServerOptions()).api_key == "open"
+    assert Service(ServerOptions(api_key="flag")).api_key == "flag"
+    assert Service(ServerOptions(api_key_file=str(path))).api_key == "sesame"
+    for content, flag in (("", ""), ("two\nlines", ""), ("sesame", "flag")):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ValueError, match="api_key_file must hold the key on one"):
+            Service(ServerOptions(api_key=flag, api_key_file=str(path)))
+    with pytest.raises(FileNotFoundError):
+        Service(ServerOptions(api_key_file=str(tmp_path / "absent")))

@@ -1,7 +1,5 @@
 """A run served by CTranslate2: the same answers as with TensorFlow."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -2,8 +2,6 @@
 and open files.
 """
 
-from __future__ import annotations
-
 import socket
 
 import pytest

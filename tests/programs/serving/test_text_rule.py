@@ -1,7 +1,5 @@
 """The server reads text as the other doors do."""
 
-from __future__ import annotations
-
 from spellings import SPELLINGS
 
 from t2tlite.trees.tree import parse_tree
