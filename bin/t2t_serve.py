@@ -1,5 +1,5 @@
 """t2t-serve answers HTTP requests with trained runs: a web page, and an API to
-translate, score and parse.
+translate and parse.
 
   t2t-serve --output_dir=RUN
   curl -s http://127.0.0.1:5000/translate \\

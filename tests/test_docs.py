@@ -149,8 +149,7 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
     assert mistakes == []
 
 
-def test_flags_of_the_image_and_of_the_unit_exist():
-    """In the page of operation: behind the image's name, and in the flag file."""
+def test_flags_behind_the_name_of_the_image_exist():
     (page,) = [path for path in DOCUMENTS if path.name == "operation.md"]
     server_lines = []
     for block in blocks(page):
@@ -158,10 +157,7 @@ def test_flags_of_the_image_and_of_the_unit_exist():
             _, image, flags = line.partition(" t2tlite --")
             if image:
                 server_lines.append(f"t2t-serve --{flags}")
-        if block.text.startswith("--"):
-            flags = block.text.replace("\n", " ")
-            server_lines.append(f"t2t-serve --output_dir=RUN {flags}")
-    assert len(server_lines) == 2
+    assert len(server_lines) == 1
     for line in server_lines:
         (command,) = commands(line)
         assert mistake(command) == ""

@@ -84,8 +84,7 @@ def _expensive_reading() -> Iterator[Request]:
 def _expensive_computing() -> Iterator[Request]:
     """Bodies that make searches long or wide, or fill the queue."""
     yield _json("/translate", q=[""] * 200_000)
-    yield _json("/score", q=["a"] * 100_000, translation=["a"] * 100_000)
-    yield _json("/score", q=[WORDS] * 4, translation=[WORDS] * 4)
+    yield _json("/translate", q=[WORDS] * 4)
     yield _json("/translate", q=[""] * 1_000, source="en", target="de", alternatives=15)
     yield _json("/translate", q="red\n" * 4_000)
     yield _json("/translate", q="a\n" * 10_000, alternatives=15, segments=True)

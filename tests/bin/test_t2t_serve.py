@@ -14,9 +14,10 @@ from run_command import said
 from server_process import Process
 
 from t2tlite.bin import t2t_serve
+from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer
-from t2tlite.programs.serving.service import Service
+from t2tlite.programs.serving.service import DRAINING, Service
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +26,11 @@ def loads_nothing(monkeypatch):
     monkeypatch.setattr(
         DrainingServer, "serve", lambda *_: pytest.fail("the server was started")
     )
+
+
+def draining_server():
+    service = Service(ServerOptions())
+    return service, DrainingServer(service, list, ConnectionLimits())
 
 
 def refused(capsys, *flags):
@@ -88,7 +94,7 @@ def test_without_the_extra_the_message_says_what_to_install(
 @pytest.mark.slow  # starts a process, which loads TensorFlow
 def test_a_server_from_start_to_sigterm(tiny_run):
     with Process(f"--output_dir={tiny_run.run}") as server:
-        server.line("Loading .*: English to German")
+        server.line("Loading .*: en to de")
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         body = json.dumps({"q": "red cat sees dog"}).encode()
         request = urllib.request.Request(
@@ -132,7 +138,7 @@ def test_a_server_from_sighup_to_a_second_signal(tiny_run):
 
 def test_signals_that_the_process_ignores_stay_ignored():
     """As SIGHUP under nohup."""
-    server = DrainingServer(Service(ServerOptions()))
+    _, server = draining_server()
     before = signal.getsignal(signal.SIGHUP)
     with server.capture_signals():
         assert signal.getsignal(signal.SIGHUP) == server.handle_exit
@@ -155,10 +161,10 @@ def test_sigterm_ends_process_1_at_once(monkeypatch, drains):
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr("signal.raise_signal", lambda _: None)
     monkeypatch.setattr("os._exit", statuses.append)
-    service = Service(ServerOptions())
+    service, server = draining_server()
     if drains:
-        service.drain()
-    DrainingServer(service).handle_exit(signal.SIGTERM, None)
+        service.status = DRAINING
+    server.handle_exit(signal.SIGTERM, None)
     assert statuses == [128 + signal.SIGTERM]
 
 

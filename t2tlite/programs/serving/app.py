@@ -1,53 +1,41 @@
 """The web application: its paths."""
 
 import asyncio
-import importlib.resources
+import json
+import sys
+import time
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
+import prometheus_client
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
+from starlette.types import (
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
 
 import t2tlite
 from t2tlite.data.language_codes import language_name
-from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.attention import (
-    Answer,
-    attention_work,
-    page_answer,
-    words_answer,
+from t2tlite.programs.serving import attention, requests, schemas
+from t2tlite.programs.serving.models import Catalogue, detect_each
+from t2tlite.programs.serving.service import (
+    READY,
+    ServerMetrics,
+    Service,
+    ServiceFor,
 )
-from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.metrics import Watch
-from t2tlite.programs.serving.models import Catalogue
-from t2tlite.programs.serving.requests import (
-    FORM,
-    JSON,
-    MULTIPART,
-    as_json,
-    error_response,
-)
-from t2tlite.programs.serving.schemas import TextRequest, TranslateRequest
-from t2tlite.programs.serving.service import READY, Service, ServiceFor
 from t2tlite.programs.serving.translate import Translation
-from t2tlite.texts import as_list, one_or_all
+from t2tlite.programs.templates import package_text
+from t2tlite.texts import one_or_all
 
-DESCRIPTION = (
-    "Translates and parses with trained runs of t2tlite. LibreTranslate's clients can"
-    " use it. Where an API key is needed, it is sent as Authorization: Bearer KEY, or"
-    " as the field api_key."
-)
-ERRORS: dict[int | str, dict[str, Any]] = {
-    "default": {"model": schemas.ErrorResponse, "description": "What is wrong."}
-}
-JSON_LINES = "application/x-ndjson"
-
-Detections = list[schemas.Detection] | list[list[schemas.Detection]]
+CLIENT_GONE = 499  # in metrics; nobody receives it
 
 router = APIRouter()
 
@@ -57,16 +45,19 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="t2t-serve",
         version=t2tlite.__version__,
-        description=DESCRIPTION,
+        description="Translates and parses. LibreTranslate's clients can use it.",
         docs_url=None,
         redoc_url=None,
-        responses=ERRORS,
+        responses={"default": {"model": schemas.ErrorResponse}},
         exception_handlers={HTTPException: answer_error},
     )
     app.state.service = service
     app.include_router(router)
-    paths = ["/", "/docs", "/openapi.json", *app.openapi()["paths"]]
-    app.add_middleware(Watch, metrics=service.metrics, paths=paths)
+    app.add_middleware(
+        Watch,
+        metrics=service.metrics,
+        is_logging=service.options.access_log,
+    )
     if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -82,116 +73,152 @@ async def answer_error(request: Request, error: HTTPException) -> Response:
     if error.status_code in (404, 405):
         message = f"{error.detail}. The page /docs lists what there is."
         error = HTTPException(error.status_code, message, error.headers)
-    return error_response(error)
+    return requests.error_response(error)
+
+
+class Watch:
+    """An ASGI application around another, which answers HEAD as GET: uvicorn leaves out
+    the body.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, is_logging: bool) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._is_logging = is_logging
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.monotonic()
+        # which cancels the task if the client goes away
+        scope["state"]["connection"].task = asyncio.current_task()
+        status = CLIENT_GONE
+        method = scope["method"]
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._metrics.active += 1
+        try:
+            await self._app(scope, receive, observed)
+        except (asyncio.CancelledError, ClientDisconnect):
+            return
+        except Exception as error:
+            failure = requests.failure(error)
+            if status == CLIENT_GONE:
+                await requests.error_response(failure)(scope, receive, observed)
+            else:  # uvicorn cuts off a response that is not complete
+                status = 500
+        finally:
+            self._metrics.active -= 1
+            path = scope["path"] if "endpoint" in scope else "other"
+            seconds = time.monotonic() - started
+            self._metrics.requests.labels(path, method, str(status)).inc()
+            self._metrics.latency.labels(path).observe(seconds)
+            if self._is_logging:
+                record = {
+                    "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                    "method": method,
+                    "path": path,
+                    "status": status,
+                    "milliseconds": round(1000 * seconds, 1),
+                }
+                print(json.dumps(record), file=sys.stderr, flush=True)
 
 
 # what computes
 
 
-def _takes(kind: type[TextRequest]) -> dict[str, Any]:
+def _takes(kind: type[schemas.TextRequest]) -> dict[str, Any]:
     """The description of a body, in JSON or as a form, for /openapi.json."""
+    media_types = (requests.JSON, requests.FORM, requests.MULTIPART)
     media = {"schema": kind.model_json_schema()}
-    content = {JSON: media, FORM: media, MULTIPART: media}
+    content = {media_type: media for media_type in media_types}
     return {"requestBody": {"required": True, "content": content}}
 
 
 @router.post(
     "/translate",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_model=schemas.TranslateResponse,
 )
 async def translate(service: ServiceFor, request: Request) -> Response:
     """Translates or parses a text, or each of a list; with `stream` line by line."""
-    translation = await service.read(request, TranslateRequest, Translation)
+    translation = await service.read(request, schemas.TranslateRequest, Translation)
     if translation.body.stream:
         lines = _lines(service, translation)
-        if request.scope["http_version"] == "1.0":  # which has no chunks
-            whole = b"".join([line async for line in lines])
-            return Response(whole, media_type=JSON_LINES)
-        return StreamingResponse(lines, media_type=JSON_LINES)
-    async for _ in translation.compute(service, request):
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+    async for _ in translation.compute(service):
         pass
-    content = await asyncio.to_thread(lambda: as_json(translation.response()))
-    return Response(content, media_type=JSON)
+    content = await asyncio.to_thread(translation.answer)
+    return Response(content, media_type=requests.JSON)
 
 
 async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
     """The lines of a stream."""
     yield b'{"segments":%d}\n' % translation.sentences
-    size = 0
     try:
         async for segment, outputs in translation.compute(service):
-            line = as_json(translation.segment(segment, outputs), size)
-            size += len(line)
-            yield line + b"\n"
-        response = await asyncio.to_thread(translation.response)
-        yield as_json(response) + b"\n"
+            line = translation.segment(segment, outputs)
+            yield requests.as_json(line) + b"\n"
+        yield await asyncio.to_thread(translation.answer) + b"\n"
     except HTTPException as error:
-        yield bytes(error_response(error).body) + b"\n"
+        yield bytes(requests.error_response(error).body) + b"\n"
 
 
-@router.post("/detect", openapi_extra=_takes(TextRequest))
-async def detect_language(service: ServiceFor, request: Request) -> Detections:
+@router.post("/detect", openapi_extra=_takes(schemas.TextRequest))
+async def detect_language(service: ServiceFor, request: Request) -> schemas.Detections:
     """Lists the served languages that a text, or each of a list, may be in, most likely
     first.
     """
-    return await service.read(request, TextRequest, _detected)
+    return await service.read(request, schemas.TextRequest, _detected)
 
 
-def _detected(body: TextRequest, catalogue: Catalogue) -> Detections:
-    return one_or_all(body.q, detect_each(body.texts(), list(catalogue.languages())))
-
-
-@router.post("/score", openapi_extra=_takes(TranslateRequest))
-async def score(service: ServiceFor, request: Request) -> schemas.ScoreResponse:
-    """Scores the translation of each text as one sentence."""
-    work = await service.read(request, TranslateRequest, _scoring)
-    return schemas.ScoreResponse(scores=await service.compute(request, work))
-
-
-def _scoring(body: TranslateRequest, catalogue: Catalogue) -> Work:
-    model = catalogue.model(body.source, body.target)
-    sources = as_list(body.q)
-    targets = as_list(body.translation or [])
-    if len(sources) != len(targets) or model.makes_trees:
-        raise HTTPException(
-            400,
-            "To score, each text needs a translation, and a model that translates."
-            f" Received: {len(sources)} texts, {len(targets)} translations,"
-            f" {model.source}-{model.target}.",
-        )
-    tokens = map(max, model.token_counts(sources), model.token_counts(targets, True))
-    pairs = list(zip(sources, targets, strict=True))
-    return Work(BatchFunction(model.score), pairs, list(tokens))
+def _detected(body: schemas.TextRequest, catalogue: Catalogue) -> schemas.Detections:
+    detected = detect_each(body.texts(), list(catalogue.languages()))
+    return one_or_all(body.q, detected)
 
 
 @router.post(
     "/attention",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_model=schemas.AttentionResponse,
 )
 async def attention_by_words(service: ServiceFor, request: Request) -> Response:
     """Says which source words each target word attends to."""
-    content = await _attention(service, request, words_answer)
-    return Response(content, media_type=JSON)
+    answer = attention.words_answer
+    content = await _attention(service, request, answer)
+    return Response(content, media_type=requests.JSON)
 
 
 @router.post(
     "/attention.html",
-    openapi_extra=_takes(TranslateRequest),
+    openapi_extra=_takes(schemas.TranslateRequest),
     response_class=HTMLResponse,
 )
 async def attention_page(service: ServiceFor, request: Request) -> Response:
     """Makes a page to explore the attention of every head of every layer."""
     # POST alone: a page of another site could make a browser send a GET, as an image's
     # address, without a word of where it comes from
-    return HTMLResponse(await _attention(service, request, page_answer))
+    answer = attention.page_answer
+    return HTMLResponse(await _attention(service, request, answer))
 
 
-async def _attention(service: Service, request: Request, answer: Answer) -> bytes:
-    prepare = partial(attention_work, answer=answer)
-    work = await service.read(request, TranslateRequest, prepare)
-    [content] = await service.compute(request, work, service.attention_batcher)
+async def _attention(
+    service: Service,
+    request: Request,
+    answer: attention.Answer,
+) -> bytes:
+    work = await service.read(
+        request,
+        schemas.TranslateRequest,
+        lambda body, catalogue: attention.attention_work(body, catalogue, answer),
+    )
+    results = service.stream(work, service.attention_batcher)
+    [content] = [content async for content in results]
     return content
 
 
@@ -203,64 +230,48 @@ async def languages(service: ServiceFor) -> list[schemas.Language]:
     """The languages, and what each can be translated to."""
     served = []
     for code, targets in service.catalogue.languages().items():
-        name = language_name(code)
-        served.append(schemas.Language(code=code, name=name, targets=targets))
+        language = schemas.Language(
+            code=code,
+            name=language_name(code),
+            targets=targets,
+        )
+        served.append(language)
     return served
 
 
 @router.get("/frontend/settings")
 async def frontend_settings(service: ServiceFor) -> schemas.Settings:
-    """Limits, defaults, and the models served."""
-    has_key = bool(service.options.api_key)
+    """Limits, and the models served."""
+    has_key = bool(service.api_key)
     models = []
     for model in service.catalogue.models:
-        models.append(
-            schemas.ModelDescription(
-                source=model.source,
-                target=model.target,
-                source_name=language_name(model.source),
-                target_name=language_name(model.target),
-                problem=model.translator.manifest.name,
-                step=model.translator.step,
-                beam_size=model.options.beam_size,
-                alpha=model.options.alpha,
-                examples=() if has_key else model.examples,
-            )
+        description = schemas.ModelDescription(
+            source=model.source,
+            target=model.target,
+            problem=model.translator.manifest.name,
+            step=model.translator.step,
+            beam_size=model.options.beam_size,
+            alpha=model.options.alpha,
+            examples=() if has_key else model.examples,
         )
-    source, target = "", ""
-    for model in service.catalogue.translators[:1]:
-        source, target = model.source, model.target
-    return schemas.Settings(
-        apiKeys=has_key,
-        keyRequired=has_key,
-        charLimit=service.options.max_characters,
-        language=schemas.Defaults(source=_named(source), target=_named(target)),
-        models=models,
-    )
-
-
-def _named(code: str) -> schemas.LanguageName:
-    return schemas.LanguageName(code=code, name=language_name(code))
+        models.append(description)
+    limit = service.options.max_characters
+    return schemas.Settings(keyRequired=has_key, charLimit=limit, models=models)
 
 
 # pages, and what watches the server: without a model, for everybody
 
 
-@router.get("/", include_in_schema=False)
-async def translation_page() -> HTMLResponse:
+@router.get("/", include_in_schema=False, response_class=HTMLResponse)
+async def translation_page() -> str:
     """The page to translate and parse."""
-    return _page("page.html")
+    return package_text("programs/serving/page.html")
 
 
-@router.get("/docs", include_in_schema=False)
-async def docs_page() -> HTMLResponse:
+@router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
+async def docs_page() -> str:
     """The page that describes the API."""
-    return _page("docs.html")
-
-
-def _page(name: str) -> HTMLResponse:
-    folder = importlib.resources.files("t2tlite.programs.serving")
-    return HTMLResponse(folder.joinpath(name).read_text(encoding="utf-8"))
+    return package_text("programs/serving/docs.html")
 
 
 @router.get("/health")
@@ -280,5 +291,6 @@ async def ready(request: Request, response: Response) -> schemas.StatusResponse:
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
     """Counters for Prometheus."""
-    body = generate_latest(request.app.state.service.metrics.registry)
-    return Response(body, media_type=CONTENT_TYPE_LATEST)
+    registry = request.app.state.service.metrics.registry
+    body = prometheus_client.generate_latest(registry)
+    return Response(body, media_type=prometheus_client.CONTENT_TYPE_LATEST)

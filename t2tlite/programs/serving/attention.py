@@ -12,78 +12,60 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
+from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import MAX_ATTENTION_WEIGHTS, MAX_SERVED_TOKENS
-from t2tlite.programs.serving.requests import check_limit
-from t2tlite.programs.serving.schemas import (
-    AttentionResponse,
-    PlacedWord,
-    TranslateRequest,
-)
 from t2tlite.programs.visualise.attention import Attention, page
-from t2tlite.texts import as_list
 from t2tlite.vocabularies.normalisation import is_blank
 
 WORD = re.compile(r"\S+")
+LINE_BREAK = re.compile("[\n\r]")
 
 # from the attention, the sentence, and the number of words of a tag before it
 Answer = Callable[[Attention, str, int], bytes]
 
 
 def attention_work(
-    body: TranslateRequest, catalogue: Catalogue, answer: Answer
+    body: schemas.TranslateRequest,
+    catalogue: Catalogue,
+    answer: Answer,
 ) -> Work:
     """The work to make an answer from the attention of a sentence and its translation:
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
     model = catalogue.model(body.source, body.target)
     sentence = _sentence("q", body.q)
-    if is_blank("".join(as_list(body.translation or ""))):
-        translation = None
-        tokens = model.search_token_counts([sentence], model.options.beam_size)
-    else:
+    translation = None
+    if not is_blank(body.translation or ""):
         translation = _sentence("translation", body.translation)
-        tokens = model.token_counts([sentence], limit=MAX_SERVED_TOKENS)
-        tokens += model.token_counts([translation], True, MAX_SERVED_TOKENS)
+    tokens = model.token_counts([sentence], options.MAX_ATTENTION_TOKENS)
     function = BatchFunction(_answers, (model, answer))
-    return Work(function, [(sentence, translation)], [sum(tokens)])
+    return Work(function, [(sentence, translation)], tokens)
 
 
 def _sentence(name: str, text: str | list[str] | None) -> str:
     """The text. Raises HTTPException 400 unless it is one sentence."""
-    if not isinstance(text, str) or is_blank(text) or "\n" in text or "\r" in text:
-        raise HTTPException(
-            400,
-            f"{name} must be a sentence: neither a list, nor blank, nor with a line"
-            " break. Send a request for each sentence.",
-        )
+    if not isinstance(text, str) or is_blank(text) or LINE_BREAK.search(text):
+        message = f"{name} must be a sentence: no list, not blank, and on one line."
+        raise HTTPException(400, message)
     return text
 
 
-def _check_weights(model: ServedModel, sources: int, targets: int) -> None:
-    """Raises HTTPException 413 if the attention of a sentence and its translation has
-    too many weights; tokens are counted with EOS.
-    """
-    hparams = model.hparams
-    encoder = hparams.encoder_layers * sources**2
-    decoder = hparams.decoder_layers * targets * (sources + targets)
-    weights = hparams.num_heads * (encoder + decoder)
-    subject = "The attention of a sentence"
-    check_limit(subject, weights, MAX_ATTENTION_WEIGHTS, "weights")
-
-
 def _answers(
-    pairs: Sequence[tuple[str, str | None]], model: ServedModel, answer: Answer
+    pairs: Sequence[tuple[str, str | None]],
+    model: ServedModel,
+    answer: Answer,
 ) -> list[bytes]:
     """The answer for each pair of a sentence and its translation."""
     answers = []
     for source, target in pairs:
         [tagged] = model.tagged([source])
         pair = model.translator.sentence_pair(tagged, target)
-        _check_weights(model, len(pair.source_tokens), len(pair.target_tokens))
+        limit = options.MAX_ATTENTION_TOKENS
+        tokens = len(pair.target_tokens) - 1
+        requests.check_limit("A sentence", tokens, limit, "tokens")
         attention = model.translator.attention_of(pair)
-        answers.append(answer(attention, source, model.tag_words))
+        answers.append(answer(attention, source, len(model.tag.split())))
     return answers
 
 
@@ -99,8 +81,11 @@ def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
 
 
 def word_attention(
-    attention: Attention, source: str, target: str, tag_words: int = 0
-) -> AttentionResponse:
+    attention: Attention,
+    source: str,
+    target: str,
+    tag_words: int = 0,
+) -> schemas.AttentionResponse:
     """The words of both texts, and a row of weights for each target word.
 
     `source` and `target` are texts as they were sent; the model's source has
@@ -113,12 +98,12 @@ def word_attention(
     targets = _pieces_of_words(target, attention.target_words)
     weights: list[list[float]] = [[] for _ in targets]
     if sources and targets:
-        # [target pieces, source pieces]
-        mean = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)
+        layers = [layer.mean(axis=0) for layer in attention.cross]
+        mean = np.mean(layers, axis=0)  # [target pieces, source pieces]
         rows = word_weights(mean, list(sources.values()), list(targets.values()))
         sums = np.maximum(rows.sum(axis=1, keepdims=True), 1e-9)
         weights = (rows / sums).tolist()
-    return AttentionResponse(
+    return schemas.AttentionResponse(
         translation=target,
         source_words=list(sources),
         target_words=list(targets),
@@ -127,8 +112,10 @@ def word_attention(
 
 
 def _pieces_of_words(
-    text: str, words_of_pieces: Sequence[int], tag_words: int = 0
-) -> dict[PlacedWord, list[int]]:
+    text: str,
+    words_of_pieces: Sequence[int],
+    tag_words: int = 0,
+) -> dict[schemas.PlacedWord, list[int]]:
     """The pieces of each word of a text, which `tag_words` others precede.
 
     Words are separated by white space. If a model decoded pieces of white space alone,
@@ -138,6 +125,7 @@ def _pieces_of_words(
     pieces_of_words = {}
     for number, match in enumerate(WORD.finditer(text), tag_words):
         if number in pieces:
-            word = PlacedWord(text=match[0], start=match.start(), end=match.end())
+            start, end = match.span()
+            word = schemas.PlacedWord(text=match[0], start=start, end=end)
             pieces_of_words[word] = pieces[number]
     return pieces_of_words

@@ -8,11 +8,10 @@ does not keep short ones waiting.
 """
 
 import collections
-import dataclasses
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from t2tlite.machine import decoding_threads, has_nvidia_driver
 WORKERS = 2 if has_nvidia_driver() else max(2, decoding_threads())
 # fixed cost of a search step, in units of one item: that of a small model on two cores
 STEP_COST = 8
+USUAL_WIDTH = 4  # a wider search has proportionally fewer tokens in a batch
 
 
 class BatchFunction(NamedTuple):
@@ -41,22 +41,6 @@ class BatchFunction(NamedTuple):
         return self.method(items, *self.arguments)
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """How much is computed at once."""
-
-    # source tokens of a batch, padding included, of searches up to the usual width
-    batch_tokens: int = 1024
-    usual_width: int = 4  # a wider search has proportionally fewer tokens in a batch
-    max_wait_s: float = 0.002  # of a batch that is not full
-    # items of which a batch is chosen; bounds the wait for a batch of short ones
-    window: int = 128
-
-    def tokens_at_width(self, width: int) -> int:
-        """The most source tokens of a batch of searches of this width."""
-        return self.batch_tokens * self.usual_width // max(width, self.usual_width)
-
-
 # of some items, by their indices; or why there are none
 Results = dict[int, Any] | BaseException
 
@@ -65,54 +49,48 @@ class Work:
     """What a request asks for."""
 
     def __init__(
-        self, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
+        self,
+        function: BatchFunction,
+        items: Sequence[Any],
+        tokens: Sequence[int],
     ) -> None:
         self.function = function
         self.items = items
         self.tokens = tokens  # of each item
         self.deliver: Callable[[Results], object]
-        self.cancelled = False
         self.since = 0.0  # in the queue
         # indices of items without a batch; a dict keeps their order
         self.waiting = dict.fromkeys(range(len(items)))
 
 
-class QueuedItem(NamedTuple):
-    """An item of queued work, by its place there."""
-
-    work: Work
-    place: int
-
-    @property
-    def tokens(self) -> int:
-        return self.work.tokens[self.place]
+QueuedItem = tuple[Work, int]  # and its index there
 
 
 class Batcher:
-    """The queue and its threads, which call `observe` with (items, tokens, seconds)
-    after each batch.
+    """The queue of at most `max_waiting` requests, and its threads.
+
+    A batch has at most `batch_tokens` source tokens, padding included. One that is not
+    full waits for `max_wait_s`. It is chosen among the first `window` items, so that
+    one of short items is not waited for long.
     """
 
     def __init__(
         self,
         max_waiting: int,
-        limits: Limits | None = None,
-        observe: Callable[[int, int, float], object] = lambda *batch: None,
         workers: int = WORKERS,
+        batch_tokens: int = 1024,
+        max_wait_s: float = 0.002,
+        window: int = 128,
     ) -> None:
         self._max_waiting = max_waiting
-        self._limits = limits or Limits()
-        self._observe = observe
+        self._batch_tokens = batch_tokens
+        self._max_wait_s = max_wait_s
+        self._window = window
         self._queue: collections.deque[Work] = collections.deque()
         self._changed = threading.Condition()
-        self._stopped = False
-        self._threads: list[threading.Thread] = []
         for _ in range(workers):
-            thread = threading.Thread(target=self._run, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            threading.Thread(target=self._run, daemon=True).start()
 
-    @property
     def queue_length(self) -> int:
         """The number of items that wait."""
         with self._changed:
@@ -127,112 +105,90 @@ class Batcher:
         """
         work.deliver = deliver
         with self._changed:
-            if self._stopped or len(self._queue) >= self._max_waiting:
-                raise HTTPException(
-                    503,
-                    "The server has as many requests as it can take. Try again later.",
-                    {"Retry-After": "1"},
-                )
+            if len(self._queue) >= self._max_waiting:
+                message = "The server has too many requests. Try again later."
+                raise HTTPException(503, message, {"Retry-After": "1"})
             work.since = time.monotonic()
             self._queue.append(work)
             self._changed.notify()
 
     def cancel(self, work: Work) -> None:
-        """Takes work out of the queue. Results that are being computed are dropped."""
+        """Takes work out of the queue."""
         with self._changed:
-            work.cancelled = True
             if work in self._queue:
                 self._queue.remove(work)
 
-    def stop(self) -> None:
-        """Ends the threads, each after the batch that it computes."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
     def _run(self) -> None:
-        while batch := self._next_batch():
-            started = time.monotonic()
-            self._compute(batch)
-            tokens = sum(item.tokens for item in batch)
-            self._observe(len(batch), tokens, time.monotonic() - started)
+        while True:
+            self._compute(self._next_batch())
 
     def _compute(self, batch: list[QueuedItem]) -> None:
         """Computes a batch and delivers the results. If it fails, the items of each
         request are computed by themselves.
         """
-        parts: dict[Work, list[QueuedItem]] = {}
-        for item in batch:
-            parts.setdefault(item.work, []).append(item)
-        first = batch[0].work
+        parts: dict[Work, dict[int, Any]] = {}
+        first, _ = batch[0]
         try:
             values = first.function.run([work.items[place] for work, place in batch])
-            results: dict[Work, dict[int, Any]] = {work: {} for work in parts}
-            for item, value in zip(batch, values, strict=True):
-                results[item.work][item.place] = value
+            for (work, place), value in zip(batch, values, strict=True):
+                parts.setdefault(work, {})[place] = value
         except BaseException as error:  # a SystemExit of a user's code ends no thread
-            if len(parts) == 1:
+            items_of: dict[Work, list[QueuedItem]] = {}
+            for item in batch:
+                items_of.setdefault(item[0], []).append(item)
+            if len(items_of) > 1:
+                for items in items_of.values():
+                    self._compute(items)
+            else:
                 self.cancel(first)
                 first.deliver(error)
-                return
-            for part in parts.values():
-                self._compute(part)
             return
-        for work, result in results.items():
-            if not work.cancelled:
-                work.deliver(result)
+        for work, part in parts.items():
+            work.deliver(part)
 
     def _next_batch(self) -> list[QueuedItem]:
-        """The items to compute next; empty when the threads are to end."""
+        """The items to compute next."""
         with self._changed:
-            while not self._stopped:
-                if not self._queue:
-                    self._changed.wait()
-                    continue
+            while True:
+                self._changed.wait_for(lambda: self._queue)
                 first = self._queue[0]
                 batch, full = self._choose(first.function)
-                left = first.since + self._limits.max_wait_s - time.monotonic()
+                left = first.since + self._max_wait_s - time.monotonic()
                 if full or left <= 0:
                     self._take(batch)
                     if self._queue:  # another thread begins with the rest
                         self._changed.notify()
                     return batch
                 self._changed.wait(left)
-        return []
 
     def _choose(self, function: BatchFunction) -> tuple[list[QueuedItem], bool]:
         """The items of this function that make a batch, and whether others are left.
         The item that has waited longest is in the batch.
         """
-        items = list(islice(self._in_turn(function), self._limits.window))
-        batch_tokens = self._limits.tokens_at_width(function.width)
-        chosen = best_batch([item.tokens for item in items], batch_tokens)
+        items = list(itertools.islice(self._in_turn(function), self._window))
+        width = max(function.width, USUAL_WIDTH)
+        batch_tokens = self._batch_tokens * USUAL_WIDTH // width
+        tokens = [work.tokens[place] for work, place in items]
+        chosen = best_batch(tokens, batch_tokens)
         return [items[index] for index in chosen], len(chosen) < len(items)
 
     def _in_turn(self, function: BatchFunction) -> Iterator[QueuedItem]:
         """The items of this function by turns: the first of each request, then the
         second of each, and so on.
         """
-        turns: collections.deque[tuple[Work, Iterator[int]]] = collections.deque()
-        for work in self._queue:
-            if work.function == function:
-                turns.append((work, iter(work.waiting)))
-        while turns:
-            work, places = turns.popleft()
-            place = next(places, None)
-            if place is not None:
-                yield QueuedItem(work, place)
-                turns.append((work, places))
+        works = [work for work in self._queue if work.function == function]
+        for places in itertools.zip_longest(*[work.waiting for work in works]):
+            for work, place in zip(works, places, strict=True):
+                if place is not None:
+                    yield work, place
 
     def _take(self, batch: list[QueuedItem]) -> None:
         """Records that the items are being computed; work with items left goes to the
         end of the queue.
         """
-        for item in batch:
-            del item.work.waiting[item.place]
-        for work in dict.fromkeys(item.work for item in batch):
+        for work, place in batch:
+            del work.waiting[place]
+        for work in dict.fromkeys(work for work, _ in batch):
             self._queue.remove(work)
             if work.waiting:
                 work.since = 0.0  # it has waited

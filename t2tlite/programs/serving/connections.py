@@ -2,46 +2,49 @@
 closes the connections whose clients send too much, or let the server wait too long.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
+import dataclasses
 import heapq
-import http
 import re
 import time
 
 from starlette.exceptions import HTTPException
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from t2tlite.programs.serving.metrics import ServerMetrics
-from t2tlite.programs.serving.options import ConnectionLimits
 from t2tlite.programs.serving.requests import error_response
+from t2tlite.programs.serving.service import ServerMetrics
 
 # bytes of a request beyond twice its body
 HEAD_BYTES = 1 << 16
 HEADER_FIELDS = 100
 PIPELINED = 16  # requests that are sent before the first one is answered
-# of the connections, so that a flood of them does not sort them for each
-EVICTED_AT_ONCE = 1 / 64
 # Java's clients offer HTTP/2; with the offer, the parser would end before the body
 OFFER = re.compile(rb"\r\nUpgrade: h2c(?=\r\n)")
-NOT_HTTP = HTTPException(
-    400,
-    "This is not a request of HTTP/1.1. Characters outside ASCII must be"
-    " percent-encoded in an address.",
-)
-LONG_HEAD = HTTPException(431, "The head of a request is too long. Send less in it.")
+NOT_HTTP = HTTPException(400, "This is not HTTP/1.1, with an address in ASCII.")
+LONG_HEAD = HTTPException(431, "The head of a request is too long.")
 TOO_MANY = HTTPException(
-    503, "The server has too many connections. Try again later.", {"Retry-After": "5"}
+    503,
+    "The server has too many connections. Try again later.",
+    {"Retry-After": "5"},
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class ConnectionLimits:
+    """What all connections may cost, and how long the server waits for a client."""
+
+    connections: int = 1000
+    unsent_bytes: int = 1 << 28  # of answers that are not read
+    head_s: float = 10.0  # to send a head, from the connection or the last answer
+    sending_s: float = 300.0  # to read an answer
 
 
 class Connections(ServerState):
     """All connections of a server, and their limits."""
 
-    connections: set[BoundedProtocol]  # type: ignore[assignment]
+    connections: "set[BoundedProtocol]"  # type: ignore[assignment]
 
     def __init__(self, limits: ConnectionLimits, metrics: ServerMetrics) -> None:
         super().__init__()
@@ -52,7 +55,7 @@ class Connections(ServerState):
         """The bytes of answers that wait for their clients to read."""
         return sum(connection.unsent_bytes() for connection in self.connections)
 
-    def make_room(self, new: BoundedProtocol) -> None:
+    def make_room(self, new: "BoundedProtocol") -> None:
         """Closes connections if `new` is one too many: those that have made the server
         wait for longest, or `new` if the server computes for all others.
         """
@@ -64,9 +67,9 @@ class Connections(ServerState):
                 waiting.append(connection)
         if not waiting:
             new.refuse(TOO_MANY)
-        count = 1 + int(self.limits.connections * EVICTED_AT_ONCE)
-        order = BoundedProtocol.closing_order
-        for connection in heapq.nsmallest(count, waiting, order):
+        # several, so that a flood of connections does not sort them for each
+        count = 1 + self.limits.connections // 64
+        for connection in heapq.nsmallest(count, waiting, BoundedProtocol.order):
             connection.drop()
 
     def close_overdue(self) -> None:
@@ -82,7 +85,7 @@ class Connections(ServerState):
                 connection.drop()
             elif connection.unsent_bytes():
                 unread.append(connection)
-        unread.sort(key=BoundedProtocol.closing_order)
+        unread.sort(key=BoundedProtocol.order)
         excess = self.unsent_bytes() - self.limits.unsent_bytes
         for connection in unread:
             if excess <= 0:
@@ -95,6 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, within limits."""
 
     server_state: Connections
+    task: asyncio.Task[None] | None = None  # that answers a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Makes room for the connection, or refuses it."""
@@ -105,6 +109,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.url = b""
         self.headers = []
         self.server_state.make_room(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends what is done for the client."""
+        super().connection_lost(exc)
+        if self.task is not None:
+            self.task.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Reads what the client sends, up to the limits."""
@@ -126,6 +136,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.since = time.monotonic()
         self._excess = max(0, self._excess)
         super().on_message_begin()
+        self.scope["state"]["connection"] = self
 
     def on_headers_complete(self) -> None:
         """Lets the application answer; an exception ends the parsing."""
@@ -210,7 +221,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return self.server_state.limits.sending_s
         return self.server_state.limits.head_s
 
-    def closing_order(self) -> tuple[bool, float]:
+    def order(self) -> tuple[bool, float]:
         """A key that sorts connections to close: first those without a request, then
         those that have made the server wait for longest.
         """
@@ -229,9 +240,8 @@ class BoundedProtocol(HttpToolsProtocol):
 def _as_bytes(problem: HTTPException) -> bytes:
     """A whole response, after which the connection ends."""
     response = error_response(problem)
-    phrase = http.HTTPStatus(problem.status_code).phrase
-    lines = [f"HTTP/1.1 {problem.status_code} {phrase}"]
-    for name, value in response.headers.items():
-        lines.append(f"{name}: {value}")
-    lines += ["connection: close", "", bytes(response.body).decode()]
-    return "\r\n".join(lines).encode()
+    parts = [STATUS_LINE[problem.status_code]]
+    for name, value in response.raw_headers:
+        parts += [name, b": ", value, b"\r\n"]
+    parts += [b"connection: close\r\n\r\n", bytes(response.body)]
+    return b"".join(parts)

@@ -1,41 +1,121 @@
 """A run that is served, and what can be asked of it; the catalogue of all runs, and how
-it is loaded.
+it is loaded; and which of their languages a text is in.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from starlette.exceptions import HTTPException
 
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.console import say
-from t2tlite.data.language_codes import distance, language_name
+from t2tlite.data.language_codes import (
+    contradiction,
+    distance,
+    pair_of_run,
+    parse_language,
+)
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.text_decoder import evenly_spaced
+from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
-from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.languages import ServedPair, detect
-from t2tlite.programs.serving.options import (
-    MAX_SEARCH_TOKENS,
-    MAX_SERVED_TOKENS,
-    ServedRunOptions,
-)
-from t2tlite.programs.serving.requests import SHOWN, check_limit
+from t2tlite.programs.serving import batching, requests, schemas
+from t2tlite.programs.serving.options import ServedRunOptions
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Output, open_task
 
-if TYPE_CHECKING:
-    from t2tlite.tasks.task import Output
-
+TREE = "tree"  # the "language" of a parser's output
 WARM_UP = "Warm up."  # decoded once before the first request
 MAX_EXAMPLES = 4  # sentences that the page offers
 MAX_EXAMPLE = 60  # characters of an example
+MAX_READ = 4000  # characters of a text
+CLEAR = 1.5  # ratio of the best probability to the second that decides
+# A text of a list with no more characters than SHORT is detected by the whole list, as
+# LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
+SHORT = 40
+CLEAR_ALONE = 99
+
+
+class ServedPair(NamedTuple):
+    """What is served: a run, its language codes, and what precedes every source, for a
+    run that translates to several languages.
+    """
+
+    run: str
+    source: str
+    target: str
+    tag: str = ""
+
+
+def served_pairs(
+    runs: Sequence[str],
+    manifests: Sequence[RunManifest],
+    given: Sequence[str] = (),
+) -> list[ServedPair]:
+    """The language pair of each run: as given (`en-de`, one for each run), or as its
+    manifest records. `en-de:<2de>,en-fr:<2fr>` of one run are two pairs with tags.
+
+    A parser translates to TREE, from English if its manifest names no language; its
+    entry in `given` may be the source language alone. Raises ValueError if there are
+    not as many pairs as runs, a run has none, or two runs the same.
+    """
+    entries: list[str | None] = [*given] or [None] * len(runs)
+    if len(runs) == 1 and all(":" in entry for entry in given):
+        runs = [*runs] * len(entries)
+        manifests = [*manifests] * len(entries)
+    if len(entries) != len(runs):
+        received = f"{len(given)} pairs ({','.join(given)}) for {len(runs)} runs"
+        raise ValueError(
+            "--languages needs a pair for each --output_dir, in their order. Received:"
+            f" {received}."
+        )
+    served: dict[tuple[str, str], ServedPair] = {}
+    for run, manifest, entry in zip(runs, manifests, entries, strict=True):
+        pair = _served_pair(run, manifest, entry)
+        codes = (pair.source, pair.target)
+        note = contradiction(run, manifest, codes)
+        if note and not pair.tag:
+            say(note)
+        other = served.setdefault(codes, pair)
+        if other is not pair:
+            received = f"{'-'.join(codes)} for {run} and for {other.run}"
+            raise ValueError(
+                "Each language pair can be served by one run. Received:"
+                f" {received}. Leave one out, or use --languages."
+            )
+    return list(served.values())
+
+
+def _served_pair(run: str, manifest: RunManifest, entry: str | None) -> ServedPair:
+    tag = ""
+    if entry is not None:
+        entry, _, tag = entry.partition(":")
+    if isinstance(open_task(manifest.task, manifest.options), ParsingTask):
+        if entry is None:
+            entry = manifest.language_pair[0] or "en"
+        source = entry.strip().removesuffix(f"-{TREE}")
+        return ServedPair(run, parse_language(source), TREE)
+    source, target = pair_of_run(run, manifest, entry)
+    return ServedPair(run, source, target, tag.strip())
+
+
+def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
+    """The language pairs of the runs, whose records are checked without TensorFlow."""
+    manifests = []
+    for run in options.runs:
+        folder = RunFolder(run)
+        folder.hparams()
+        manifest = folder.manifest()
+        find_checkpoint(folder.path, options.checkpoint_path)
+        decode_options(manifest, options.decode_hparams)
+        manifests.append(manifest)
+    return served_pairs(options.runs, manifests, options.languages)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,15 +140,11 @@ class ServedModel:
         """Whether word alignments can be computed."""
         return ALIGNMENTS in self.translator.engine.supported and not self.makes_trees
 
-    @functools.cached_property
-    def hparams(self) -> HParams:
-        """The hparams of the run."""
-        return RunFolder(self.translator.run).hparams()
-
-    # results
-
     def decode(
-        self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
+        self,
+        sentences: Sequence[str],
+        options: DecodeHParams,
+        aligned: bool = False,
     ) -> list[list[Output]]:
         """The n-best list of each sentence, with word alignments if `aligned`, or its
         parse.
@@ -79,30 +155,22 @@ class ServedModel:
         sources = self.tagged(sentences)
         n_best = self.translator.decode(sources, options)
         if aligned:
-            return self.translator.aligned(sources, n_best, self.tag_words)
+            return self.translator.aligned(sources, n_best, len(self.tag.split()))
         return n_best
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The log-probability of each pair of source and target."""
-        sources, targets = zip(*pairs, strict=True)
-        return list(self.translator.score(self.tagged(sources), targets))
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""
-        if not self.tag:
-            return list(sources)
-        return [f"{self.tag} {source}" for source in sources]
-
-    @property
-    def tag_words(self) -> int:
-        """The number of words of the tag."""
-        return len(self.tag.split())
+        prefix = f"{self.tag} ".lstrip()
+        return [prefix + source for source in sources]
 
     # limits
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  # models live as long as the process
     def decode_options(
-        self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
+        self,
+        n_best: int = 1,
+        beam_size: int | None = None,
+        alpha: float | None = None,
     ) -> DecodeHParams:
         """The options of a request. Raises HTTPException 400 if the beam is too small.
 
@@ -112,48 +180,30 @@ class ServedModel:
         beam = beam_size or max(self.options.beam_size, n_best)
         most = 1 if self.makes_trees else beam
         if n_best > most:
-            raise HTTPException(
-                400,
-                f"alternatives must be at most {most - 1}: less than beam_size, and 0"
-                f" to parse. Received: {n_best - 1}. Ask for fewer.",
-            )
+            message = f"alternatives must be at most {most - 1}, less than beam_size."
+            raise HTTPException(400, f"{message} Received: {n_best - 1}.")
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
         return dataclasses.replace(
-            self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
+            self.options,
+            beam_size=beam,
+            return_beams=return_beams,
+            alpha=alpha,
         )
 
-    def token_counts(
-        self, sentences: Sequence[str], targets: bool = False, limit: int | None = None
-    ) -> list[int]:
-        """The number of tokens of each source or target, EOS included.
-
-        Raises HTTPException 413 if a sentence has more than `limit`, EOS not counted,
-        or more than the model can read.
+    def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
+        """The number of tokens of each source, EOS included. Raises HTTPException 413
+        for more than `limit`, or more than the model can read.
         """
-        if targets:
-            encoded = self.translator.target_encoder.encode_batch(sentences)
-        else:
-            sources = self.tagged(sentences)
-            encoded = self.translator.source_encoder.encode_batch(sources)
-        longest = self.translator.max_source_tokens
-        limit = min(limit or longest, longest)
+        encoded = self.translator.source_encoder.encode_batch(self.tagged(sentences))
+        limit = min(limit, self.translator.max_source_tokens)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
-            advice = f"Split it: {sentence[:SHOWN]!r}..."
-            check_limit("A sentence", len(ids), limit, "tokens", advice)
+            advice = f"Split it: {sentence[: requests.SHOWN]!r}..."
+            requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
-
-    def search_token_counts(
-        self, sentences: Sequence[str], beam_size: int
-    ) -> list[int]:
-        """`token_counts` of sentences to search. A search cannot be interrupted, so a
-        wide one must have fewer tokens.
-        """
-        limit = min(MAX_SERVED_TOKENS, MAX_SEARCH_TOKENS // beam_size)
-        return self.token_counts(sentences, limit=limit)
 
 
 class Catalogue:
@@ -178,12 +228,9 @@ class Catalogue:
             if len(nearest) == 1:
                 return nearest[0]
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
+        message = f"source and target must be one of the pairs served: {served}."
         received = f"source {source or 'missing'}, target {target or 'missing'}"
-        raise HTTPException(
-            400,
-            f"source and target must be one of the pairs served: {served}. Received:"
-            f" {received[: 2 * SHOWN]}.",
-        )
+        raise HTTPException(400, f"{message} Received: {received[: requests.SHOWN]}.")
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that each language can be translated to; every language served
@@ -193,15 +240,17 @@ class Catalogue:
         for model in self.translators:
             targets_of.setdefault(model.source, []).append(model.target)
             targets_of.setdefault(model.target, [])
-        return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
+        return dict(sorted(targets_of.items()))
 
-    def translators_to(self, wanted: str | None) -> list[ServedModel]:
-        """The models that translate to what a request may mean by a language."""
-        models = []
+    def languages_to(self, wanted: str | None) -> tuple[list[str], list[str]]:
+        """Sources and targets of the models for what a request means by a target."""
+        sources = set()
+        targets = set()
         for model in self.translators:
             if distance(wanted, model.target) is not None:
-                models.append(model)
-        return models
+                sources.add(model.source)
+                targets.add(model.target)
+        return sorted(sources), sorted(targets)
 
 
 def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:
@@ -213,10 +262,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
     # by run; a run may translate to several languages
     translators: dict[str, Translator] = {}
     for run, source, target, tag in pairs:
-        started = time.monotonic()
-        say_with_time(
-            f"Loading {run}: {language_name(source)} to {language_name(target)}."
-        )
+        say(f"Loading {run}: {source} to {target}.")
         if run not in translators:
             translators[run] = load(
                 run,
@@ -224,51 +270,94 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 options.engine,
                 options.quantization,
                 jit_compile=False,  # XLA would compile anew for each length
-                threads=WORKERS,
+                threads=batching.WORKERS,
             )
             for note in translators[run].notes:
-                say_with_time(note)
+                say(note)
         translator = translators[run]
         translator.engine.threads = 1  # a worker decodes its batch by itself
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
         model = ServedModel(translator, source, target, defaults, tag, examples)
-        _warm_up(model)
+        # so that the first request is quick; with CTranslate2, one for attention would
+        # load TensorFlow
+        if translator.engine.name == TENSORFLOW:
+            translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
+        for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
+            model.decode(sentences, model.decode_options(), model.aligns)
         models.append(model)
-        seconds = time.monotonic() - started
-        say_with_time(f"Loaded step {translator.step:,} in {seconds:.1f} seconds.")
+        say(f"Loaded step {translator.step:,}.")
     return Catalogue(models)
 
 
-def _warm_up(model: ServedModel) -> None:
-    """Builds what requests use by default, so that the first request is quick."""
-    translator = model.translator
-    # with CTranslate2, the first request for attention loads TensorFlow
-    if translator.engine.name == TENSORFLOW:
-        translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
-    if not model.makes_trees:
-        model.score([(WARM_UP, WARM_UP)])
-    for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
-        model.decode(sentences, model.decode_options(), model.aligns)
-
-
-def say_with_time(line: str) -> None:
-    """Prints a line of progress with the time."""
-    say(f"{time.strftime('%H:%M:%S')} {line}")
-
-
 def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
-    """Short sources of the dev split, without the tag; none if the run's data is no
-    longer where it was in training. With a tag, only sources that have it.
+    """The first short sources of the dev split, without the tag, of those that have it;
+    none if the run's data is no longer where it was in training.
     """
     try:
         sources = run_dataset(RunFolder(run)).store("dev").source_text()
     except (OSError, ValueError):
         return ()
-    short: dict[str, None] = {}
+    examples: dict[str, None] = {}
     for source in sources:
         sentence = source.removeprefix(tag).strip()
         if source.startswith(tag) and 0 < len(sentence) <= MAX_EXAMPLE:
-            short[sentence] = None
-    sentences = list(short)
-    return tuple(sentences[i] for i in evenly_spaced(len(sentences), MAX_EXAMPLES))
+            examples[sentence] = None
+    return tuple(examples)[:MAX_EXAMPLES]
+
+
+# the language of a text
+
+
+def detect(text: str, candidates: Sequence[str]) -> list[schemas.Detection]:
+    """The candidates that a text may be in, most likely first.
+
+    If the text decides for none (it has no letter, or two candidates are about as
+    likely), returns the first candidate with confidence 0. A candidate that the
+    classifier does not know is never detected.
+    """
+    text = text[:MAX_READ]
+    ranking = dict(_identifier().rank(text))
+    labels = {}
+    probabilities = {}  # of labels
+    for code in candidates:
+        language = code.partition("-")[0]
+        labels[code] = "no" if language == "nb" else language
+        probabilities[labels[code]] = ranking.get(labels[code], 0.0)
+    *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
+    if not best or best < CLEAR * second or not any(map(str.isalpha, text)):
+        return [
+            schemas.Detection(language=code, confidence=0) for code in candidates[:1]
+        ]
+    detected = []
+    for code, label in labels.items():
+        percent = round(100 * probabilities[label] / sum(probabilities.values()), 1)
+        if percent > 0:
+            detected.append(schemas.Detection(language=code, confidence=percent))
+    return sorted(detected, key=lambda each: -each.confidence)
+
+
+def detect_each(
+    texts: Sequence[str],
+    candidates: Sequence[str],
+) -> list[list[schemas.Detection]]:
+    """The candidates that each text of a list may be in, most likely first.
+
+    A text that is short and not clear, or that decides for no candidate, has the
+    language of the whole list.
+    """
+    whole = detect("\n".join(texts), candidates)
+    if len(texts) == 1:
+        return [whole]
+    detected = []
+    for text in texts:
+        ranked = detect(text, candidates)
+        needed = CLEAR_ALONE if len(text) <= SHORT else 0
+        is_clear = bool(ranked) and ranked[0].confidence > needed
+        detected.append(ranked if is_clear else whole)
+    return detected
+
+
+@functools.cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -4,12 +4,16 @@ for what t2tlite's models know besides. /docs shows them with the sentences belo
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    model_validator,
+)
 
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE
 from t2tlite.texts import as_list
-
-SENTENCE = "The cat sees the dog."
 
 
 class StopAtFirst(FailFast):
@@ -30,10 +34,22 @@ class TextRequest(BaseModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    q: TextOrTexts = Field(examples=[SENTENCE])
+    q: TextOrTexts = Field(examples=["The cat sees the dog."])
     """A text, or a list of texts."""
     api_key: str = ""
     """Where one is needed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_empty(cls, fields: object) -> object:
+        """The fields without empty ones, which count as missing."""
+        if not isinstance(fields, dict):
+            return fields
+        filled = {}
+        for name, value in fields.items():
+            if value not in (None, "", []):
+                filled[name] = value
+        return filled
 
     def texts(self) -> list[str]:
         """All its texts."""
@@ -41,31 +57,28 @@ class TextRequest(BaseModel):
 
 
 class TranslateRequest(TextRequest):
-    """Text to translate or to parse."""
+    """Text to translate or to parse. Languages are needed where several are served;
+    without a beam size, an alpha or a translation, the model's own is used.
+    """
 
-    source: str | None = Field(default=None, examples=["en"])
-    """Language code, or `auto`; needed where several are served."""
-    target: str | None = Field(default=None, examples=["de"])
-    """Language code, or `tree` to parse; needed where several are served."""
+    source: str | None = None
+    """Language code, or `auto`."""
+    target: str | None = None
+    """Language code, or `tree` to parse."""
     format: Literal["text", "html"] = "text"
-    """With `html`, tags are put around the words aligned to theirs, and other markup
-    stays."""
+    """With `html`, tags are put around the words aligned to theirs."""
     alternatives: int = Field(default=0, ge=0, lt=MAX_BEAM_SIZE)
     """Further translations."""
     beam_size: int | None = Field(default=None, ge=1, le=MAX_BEAM_SIZE)
-    """Hypotheses kept in the search. By default the model's."""
+    """Hypotheses kept in the search."""
     alpha: float | None = Field(default=None, ge=0, le=10)
-    """Exponent of the length penalty. By default the model's."""
+    """Exponent of the length penalty."""
     segments: bool = False
-    """Also each sentence with its translations, scores and trees."""
-    alignments: bool = False
-    """Also word alignments in the segments. Needs the engine TensorFlow."""
+    """Also each sentence with its translations and scores."""
     stream: bool = False
-    """Answer line by line (application/x-ndjson): the number of segments, each segment
-    as soon as it is translated, and the response."""
-    translation: TextOrTexts | None = None
-    """The translation of each text, to score it or to see its attention (there by
-    default the model's own)."""
+    """Answer line by line, each segment as soon as it is translated."""
+    translation: str | None = None
+    """The translation whose attention is shown."""
 
     def texts(self) -> list[str]:
         """All its texts."""
@@ -75,49 +88,42 @@ class TranslateRequest(TextRequest):
 class ResponseBody(BaseModel):
     """A response."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Detection(ResponseBody):
-    """A language that a text may be in."""
+    """A language that a text may be in, with a confidence in percent."""
 
     confidence: float
-    """Percent."""
     language: str
 
 
+Detections = list[Detection] | list[list[Detection]]
+
+
 class Hypothesis(ResponseBody):
-    """A translation of a sentence, or its tree."""
+    """A translation of a sentence, or its tree in brackets.
+
+    The score is the log-probability divided by the length penalty; `log_prob` is the
+    natural logarithm, the end of the sentence included. A tree has a
+    drawing, and the repairs by kind that made the decoded sequence a tree.
+    """
 
     text: str
-    """The translation, or the tree in brackets."""
     score: float
-    """Log-probability divided by the length penalty."""
     log_prob: float
-    """Natural logarithm; the end of the sentence included."""
-    alignment: str | None = None
-    """Pairs of a word of `source` and a word of `text`, counted from 0."""
-    tree: list[object] | None = None
-    """The tree as nested lists: a label, then children; words are strings. Absent if it
-    is too deep."""
     svg: str | None = None
     repairs: dict[str, int] | None = None
-    """Repairs that made the decoded sequence a tree, by kind."""
 
 
 class Segment(ResponseBody):
-    """A sentence and its translations."""
+    """A sentence and its translations, best first. Before it are white space, and text
+    without a letter or digit.
+    """
 
     source: str
     before: str
-    """White space, and text without a letter or digit, before the sentence."""
     hypotheses: list[Hypothesis]
-    """Best first."""
 
 
 class TranslateResponse(ResponseBody):
@@ -127,12 +133,6 @@ class TranslateResponse(ResponseBody):
     alternatives: list[str] | list[list[str]] | None = None
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
     segments: list[Segment] | list[list[Segment]] | None = None
-
-
-class ScoreResponse(ResponseBody):
-    """The log-probability of each translation, its end of the sentence included."""
-
-    scores: list[float]
 
 
 class PlacedWord(ResponseBody):
@@ -146,68 +146,44 @@ class PlacedWord(ResponseBody):
 
 
 class AttentionResponse(ResponseBody):
-    """Which source words each target word attends to: the mean over all heads and
-    layers.
+    """The mean attention over all heads and layers: for each target word, a weight for
+    each source word; the weights of a row sum to 1.
     """
 
     translation: str
-    """As given, or the model's own."""
     source_words: list[PlacedWord]
     target_words: list[PlacedWord]
     weights: list[list[float]]
-    """A row for each target word, a column for each source word; rows sum to 1."""
 
 
-class LanguageName(ResponseBody):
-    """A language, by its code and its English name."""
+class Language(ResponseBody):
+    """A language, and the codes of those that it can be translated to."""
 
     code: str
     name: str
-
-
-class Language(LanguageName):
-    """A language and the codes of those that it can be translated to."""
-
     targets: list[str]
-
-
-class Defaults(ResponseBody):
-    """The languages that a client chooses first."""
-
-    source: LanguageName
-    target: LanguageName
 
 
 class ModelDescription(ResponseBody):
     """A served model: its language codes, of which the target is `tree` for a parser,
-    their names, the problem and the step of its run, and its defaults.
+    the problem and the step of its run, its defaults, and short sentences
+    of the run's dev split, if its data is there and no API key is needed.
     """
 
     source: str
     target: str
-    source_name: str
-    target_name: str
     problem: str
     step: int
     beam_size: int
     alpha: float
     examples: tuple[str, ...]
-    """Short sentences of the run's dev split, if its data is there and no API key is
-    needed."""
 
 
 class Settings(ResponseBody):
-    """Limits and defaults, by the names that LibreTranslate gives them; the models."""
+    """Limits, by the names that LibreTranslate gives them, and the models."""
 
-    apiKeys: bool  # noqa: N815
     keyRequired: bool  # noqa: N815
     charLimit: int  # noqa: N815
-    filesTranslation: bool = False  # noqa: N815
-    frontendTimeout: int = 500  # noqa: N815
-    """Milliseconds that a page waits for typing to end."""
-    language: Defaults
-    suggestions: bool = False
-    supportedFilesFormat: tuple[str, ...] = ()  # noqa: N815
     models: list[ModelDescription]
 
 

@@ -19,20 +19,15 @@ from types import FrameType
 import uvicorn
 
 from t2tlite.console import say
-from t2tlite.data.language_codes import contradiction
-from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.serving import connections, models
 from t2tlite.programs.serving.app import make_app
-from t2tlite.programs.serving.connections import BoundedProtocol, Connections
-from t2tlite.programs.serving.languages import served_pairs
-from t2tlite.programs.serving.models import load_catalogue, say_with_time
-from t2tlite.programs.serving.options import (
-    ConnectionLimits,
-    ServedRunOptions,
-    ServerOptions,
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
+from t2tlite.programs.serving.service import (
+    DRAINING,
+    LOADING,
+    READY,
+    Service,
 )
-from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
-from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import STOPPING
 
 # The server ends after so long without a request. Requests on their way get 503.
@@ -57,34 +52,18 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
     """
-    manifests = []
-    for run in runs.runs:
-        folder = RunFolder(run)
-        folder.hparams()
-        manifest = folder.manifest()
-        find_checkpoint(folder.path, runs.checkpoint_path)
-        decode_options(manifest, runs.decode_hparams)
-        manifests.append(manifest)
-    pairs = served_pairs(runs.runs, manifests, runs.languages)
-    for pair, manifest in zip(pairs, manifests, strict=False):
-        note = contradiction(pair.run, manifest, (pair.source, pair.target))
-        if note and not pair.tag:
-            say(note)
+    pairs = models.pairs_of_runs(runs)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
+        port = listening.getsockname()[1]
         host = f"[{options.host}]" if ":" in options.host else options.host
-        address = f"http://{host}:{listening.getsockname()[1]}"
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
         service = Service(options)
 
         def load() -> None:
             try:
-                catalogue = load_catalogue(runs, pairs)
-            except BaseException as error:  # also a SystemExit of a user's package
-                if not isinstance(error, Exception):
-                    error = ValueError(
-                        f"The runs must be loaded. Received: {error!r} while they were."
-                    )
+                catalogue = models.load_catalogue(runs, pairs)
+            except BaseException as error:  # a SystemExit of a user's package, too
                 failures.append(error)
                 server.should_exit = True
                 return
@@ -93,17 +72,18 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
             gc.collect()
             gc.freeze()
             service.ready(catalogue)
-            if service.status != DRAINING:
-                say_with_time(f"Ready: {address}")
+            say(f"Ready: http://{host}:{port}")
 
         # the port is open meanwhile
         loader = threading.Thread(target=load, daemon=True)
-        connections = allowed_connections(options.max_connections)
-        limits = ConnectionLimits(connections=connections)
+        allowed = allowed_connections(options.max_connections)
+        limits = connections.ConnectionLimits(allowed)
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
     for failure in failures:
-        raise failure
+        if isinstance(failure, Exception):
+            raise failure
+        raise ValueError(f"The runs must be loaded. Received: {failure!r} meanwhile.")
 
 
 def allowed_connections(wanted: int) -> int:
@@ -114,18 +94,17 @@ def allowed_connections(wanted: int) -> int:
         import resource
     except ImportError:  # Windows has no such limit
         return wanted
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = wanted + RESERVED_FILES
-    if hard != resource.RLIM_INFINITY:
-        files = min(files, hard)
-    if soft != resource.RLIM_INFINITY and soft < files:
+    # no limit is -1, or a very large number
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 < hard < files:
+        files = hard
+    if 0 < soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
-        say_with_time(
-            f"This process may open {files:,} files (ulimit -n), so there can be"
-            f" {allowed:,} connections, not {wanted:,}."
-        )
+        limit = f"This process may open {files:,} files (ulimit -n)"
+        say(f"{limit}: there can be {allowed:,} connections, not {wanted:,}.")
     return allowed
 
 
@@ -134,19 +113,17 @@ def bind(host: str, port: int) -> socket.socket:
     the host is not this machine's.
     """
     try:
-        family = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0][0]
-        has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        is_ipv6 = ":" in host
         listening = socket.create_server(
-            (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=has_both
+            (host, port),
+            family=socket.AF_INET6 if is_ipv6 else socket.AF_INET,
+            backlog=BACKLOG,
+            dualstack_ipv6=is_ipv6,
         )
-    except (OSError, UnicodeError) as error:
-        raise ValueError(
-            "--host must be an address of this machine, and --port free there."
-            f" Received: {host!r} and {port}: {error}. Choose others, or stop the"
-            " program that listens there."
-        ) from error
+    except (OSError, ValueError) as error:
+        message = "--host must be an address of this machine, and --port free there."
+        received = f"{host!r} and {port}: {error}"
+        raise ValueError(f"{message} Received: {received}.") from error
     # options of each connection; without this one, the body of an answer waits 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # by default each unread answer may take megabytes
@@ -160,15 +137,16 @@ class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
     ends the process at once.
 
-    It calls `started` when it answers. The limits of connections are by default those
-    with the number in the service's options.
+    It calls `started` when it answers.
     """
+
+    server_state: connections.Connections
 
     def __init__(
         self,
         service: Service,
-        started: Callable[[], object] = lambda: None,
-        limits: ConnectionLimits | None = None,
+        started: Callable[[], object],
+        limits: connections.ConnectionLimits,
     ) -> None:
         # Only pages that may send requests may show a page in a frame: the page
         # translates the text behind the # of its address as soon as it is shown.
@@ -176,7 +154,7 @@ class DrainingServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 make_app(service),
-                http=BoundedProtocol,
+                http=connections.BoundedProtocol,
                 ws="none",
                 log_config=None,
                 log_level="error",  # clients' mistakes are answered, not logged
@@ -192,10 +170,7 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
-        if limits is None:
-            limits = ConnectionLimits(connections=service.options.max_connections)
-        self._connections = Connections(limits, service.metrics)
-        self.server_state = self._connections
+        self.server_state = connections.Connections(limits, service.metrics)
         self._service = service
         self._call_when_started = started
         self._draining_since = self._quiet_since = 0.0
@@ -221,7 +196,7 @@ class DrainingServer(uvicorn.Server):
         }
         status = self._service.status
         if status == READY:
-            self._service.drain()
+            self._service.status = DRAINING
             self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
             say(f"{signal.Signals(sig).name}: {doing[status]}.")
@@ -237,7 +212,7 @@ class DrainingServer(uvicorn.Server):
         ignores, as under nohup.
         """
         handlers = {}
-        if threading.current_thread() is threading.main_thread():
+        with contextlib.suppress(ValueError):  # this is not the main thread
             for number in STOPPING:
                 if signal.getsignal(number) != signal.SIG_IGN:
                     handlers[number] = signal.signal(number, self.handle_exit)
@@ -249,7 +224,7 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Closes connections whose clients are too slow. Returns whether to end."""
-        self._connections.close_overdue()
+        self.server_state.close_overdue()
         if counter % TICKS_WITH_FREE_MEMORY == 0:
             asyncio.get_running_loop().run_in_executor(None, give_back_memory)
         return await super().on_tick(counter) or (
@@ -259,7 +234,7 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        if self._service.metrics.active or self._connections.unsent_bytes():
+        if self._service.metrics.active or self.server_state.unsent_bytes():
             self._quiet_since = now
         return (
             now > self._quiet_since + QUIET_S

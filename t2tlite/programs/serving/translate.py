@@ -2,41 +2,27 @@
 batcher, and from its results the response. No other module knows all of these.
 """
 
+import collections
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from fastapi import Request
 from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
+from t2tlite.programs.documents import sentences
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
-from t2tlite.programs.documents.sentences import (
-    LETTER_OR_DIGIT,
-    Segment,
-    SplitText,
-    parsed_sentences,
-    split_text,
-)
-from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import (
-    MAX_HYPOTHESES,
-    MAX_PLACED_TAGS,
-    MAX_TREE_DEPTH,
-)
-from t2tlite.programs.serving.requests import check_limit
+from t2tlite.programs.serving.models import Catalogue, ServedModel, detect_each
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
-from t2tlite.trees.tree import Tree, tree_svg
+from t2tlite.trees.tree import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
-AUTO_LANGUAGE = "auto"
-
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
+Place = tuple[sentences.Segment, list[RankedOutputs]]
 
 
 class RequestText:
@@ -44,15 +30,10 @@ class RequestText:
 
     def __init__(self, text: str, form: str) -> None:
         self.text = text
-        self.document: HtmlText | PlainText = PlainText(text)
-        if form == "html":
-            self.document = HtmlText(text)
-        self.splits: list[SplitText] = []  # the document's texts in sentences
-        self.n_best: list[RankedOutputs] = []  # of each sentence, as far as computed
-
-    def segments(self) -> list[Segment]:
-        """Its sentences, in order."""
-        return [segment for split in self.splits for segment in split.segments]
+        kind = HtmlText if form == "html" else PlainText
+        self.document: HtmlText | PlainText = kind(text)
+        # the document's texts in sentences, with the outputs of those that are computed
+        self.splits: list[tuple[sentences.SplitText, list[RankedOutputs]]] = []
 
     def translated(self, rank: int) -> str:
         """The text with the hypotheses of this rank, or the last one of a list that is
@@ -60,16 +41,13 @@ class RequestText:
         """
         if not self.splits:
             return self.text
-        chosen = []
-        for outputs in self.n_best:
-            output = outputs[min(rank, len(outputs) - 1)]
-            chosen.append((output.text, output.alignment or []))
         translations = []
-        start = 0
-        for split in self.splits:
-            end = start + len(split.segments)
-            translations.append((split, chosen[start:end]))
-            start = end
+        for split, computed in self.splits:
+            chosen = []
+            for outputs in computed:
+                output = outputs[min(rank, len(outputs) - 1)]
+                chosen.append((output.text, output.alignment or []))
+            translations.append((split, chosen))
         return self.document.translated(iter(translations))
 
 
@@ -78,196 +56,164 @@ class Translation:
 
     def __init__(self, body: schemas.TranslateRequest, catalogue: Catalogue) -> None:
         self.body = body
+        self.sentences = 0  # to compute
         self._catalogue = catalogue
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
-        # the texts that each model translates
-        self._parts: list[tuple[list[RequestText], Work]] = []
-        if body.source and body.source.lower() == AUTO_LANGUAGE:
+        # what each model translates: sentences, and where their outputs belong
+        self._parts: list[tuple[list[Place], Work]] = []
+        if (body.source or "").lower() == "auto":
             self._add_detected()
         else:
             self._add(body.source, self._texts)
 
     def _add_detected(self) -> None:
-        """Adds the texts of each language, except those in the target language."""
-        catalogue = self._catalogue
-        models = catalogue.translators_to(self.body.target)
-        if not models:
-            catalogue.model(AUTO_LANGUAGE, self.body.target)  # says what is served
-        sources = sorted({model.source for model in models})
-        targets = sorted({model.target for model in models})
-        self._detected = self._detect(sources, targets)
-        texts_in: dict[str, list[RequestText]] = {}
-        for text, detection in zip(self._texts, self._detected, strict=True):
-            if detection.language not in targets:
-                texts_in.setdefault(detection.language, []).append(text)
-        for source, texts in texts_in.items():
-            self._add(source, texts)
-
-    def _detect(
-        self, sources: Sequence[str], targets: Sequence[str]
-    ) -> list[schemas.Detection]:
-        """The language of each text: one from which it can be translated, or the
-        target.
+        """Adds the texts of each language, except those in the target language.
 
         Raises HTTPException 400 if the language of a text is not clear and several are
         possible; a text without a letter or digit needs none.
         """
-        texts = ["\n".join(text.document.texts) for text in self._texts]
-        detected = []
-        for text, ranked in zip(
-            texts, detect_each(texts, [*sources, *targets]), strict=True
+        sources, targets = self._catalogue.languages_to(self.body.target)
+        if not sources:  # says what is served
+            self._catalogue.model("auto", self.body.target)
+        contents = ["\n".join(text.document.texts) for text in self._texts]
+        self._detected = []
+        texts_in: dict[str, list[RequestText]] = {}
+        ranked = detect_each(contents, [*sources, *targets])
+        for text, content, [best, *_] in zip(
+            self._texts,
+            contents,
+            ranked,
+            strict=True,
         ):
-            best = ranked[0]
-            needs_language = LETTER_OR_DIGIT.search(text) is not None
-            if needs_language and not best.confidence and len(sources) > 1:
-                raise HTTPException(
-                    400,
-                    "The language of the text cannot be detected. Set source to"
-                    f" {' or '.join(sources)}.",
-                )
-            detected.append(best)
-        return detected
+            has_letters = sentences.LETTER_OR_DIGIT.search(content)
+            if has_letters and not best.confidence and len(sources) > 1:
+                message = f"No language is clear. Set source to {' or '.join(sources)}."
+                raise HTTPException(400, message)
+            self._detected.append(best)
+            if best.language not in targets:
+                texts_in.setdefault(best.language, []).append(text)
+        for source, texts in texts_in.items():
+            self._add(source, texts)
 
     def _add(self, source: str | None, texts: list[RequestText]) -> None:
-        """Adds texts in a language to what is translated."""
+        """Adds texts in a language to what is translated, with inline tags within
+        sentences if the model and the limits allow that.
+        """
         body = self.body
         model = self._catalogue.model(source, body.target)
-        options = model.decode_options(
-            1 + body.alternatives, body.beam_size, body.alpha
-        )
-        if body.alignments and not model.aligns:
-            raise HTTPException(
-                400,
-                "alignments need a model that translates by the engine tensorflow."
-                f" Received: {model.source}-{model.target} by"
-                f" {model.translator.engine.name}. Leave them out.",
-            )
-        self._parts.append((texts, self._work(model, texts, options)))
-        hypotheses = self.sentences * options.return_beams
-        check_limit("A request", hypotheses, MAX_HYPOTHESES, "hypotheses")
-
-    def _work(
-        self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
-    ) -> Work:
-        """The work to translate texts, with inline tags within sentences if the model
-        and the limits allow that.
-        """
+        n_best = 1 + body.alternatives
+        decoding = model.decode_options(n_best, body.beam_size, body.alpha)
         tags = sum(text.document.inline_tags for text in texts)
-        if tags and model.aligns and tags * options.return_beams <= MAX_PLACED_TAGS:
+        placed = tags * decoding.return_beams
+        if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:
             # unless a sentence is too long: those between the tags are shorter
             with contextlib.suppress(HTTPException):
-                return self._split(model, texts, options, aligned=True)
-        if tags:
-            for text in texts:
-                text.document = HtmlText(text.text, inline=False)
-        return self._split(model, texts, options, self.body.alignments)
+                self._split(model, texts, decoding, aligned=True)
+                return
+        for text in texts if tags else ():
+            text.document = HtmlText(text.text, inline=False)
+        self._split(model, texts, decoding)
 
     def _split(
         self,
         model: ServedModel,
         texts: Sequence[RequestText],
-        options: DecodeHParams,
-        aligned: bool,
-    ) -> Work:
-        split: Callable[[str, str], SplitText] = split_text
-        if model.makes_trees:
-            is_list = not isinstance(self.body.q, str)
-            split = _one_sentence if is_list else _parsed_lines
-        sentences = []
+        decoding: DecodeHParams,
+        aligned: bool = False,
+    ) -> None:
+        """Adds the sentences of texts to what is translated."""
+        places: list[Place] = []
         for text in texts:
-            text.splits = [split(each, model.source) for each in text.document.texts]
-            sentences += [segment.sentence for segment in text.segments()]
-        function = BatchFunction(model.decode, (options, aligned), options.beam_size)
-        tokens = model.search_token_counts(sentences, options.beam_size)
-        return Work(function, sentences, tokens)
+            text.splits = []
+            for content in text.document.texts:
+                split = self._sentences(content, model)
+                computed: list[RankedOutputs] = []
+                text.splits.append((split, computed))
+                for segment in split.segments:
+                    places.append((segment, computed))
+        count = self.sentences + len(places)
+        hypotheses = count * decoding.return_beams
+        requests.check_limit(
+            "A request",
+            hypotheses,
+            options.MAX_HYPOTHESES,
+            "hypotheses",
+        )
+        items = [segment.sentence for segment, _ in places]
+        # a search cannot be interrupted, so a wide one must have fewer tokens
+        longest = options.MAX_SEARCH_TOKENS // decoding.beam_size
+        tokens = model.token_counts(items, min(longest, options.MAX_SERVED_TOKENS))
+        function = BatchFunction(model.decode, (decoding, aligned), decoding.beam_size)
+        self._parts.append((places, Work(function, items, tokens)))
+        self.sentences = count
 
-    @property
-    def sentences(self) -> int:
-        """The number of sentences to compute."""
-        return sum(len(work.items) for _, work in self._parts)
+    def _sentences(self, text: str, model: ServedModel) -> sentences.SplitText:
+        """The sentences of a text; to parse, an entry of a list is one, and each of
+        another text is on a line.
+        """
+        if not model.makes_trees:
+            return sentences.split_text(text, model.source)
+        parsed = [" ".join(words(text))]
+        if isinstance(self.body.q, str):
+            parsed = list(sentences.parsed_sentences(text))
+        segments: list[sentences.Segment] = []
+        for sentence in parsed:
+            segments.append(sentences.Segment("\n" if segments else "", sentence))
+        return sentences.SplitText(segments, "")
 
     async def compute(
-        self, service: Service, request: Request | None = None
-    ) -> AsyncIterator[tuple[Segment, RankedOutputs]]:
+        self,
+        service: Service,
+    ) -> AsyncIterator[tuple[sentences.Segment, RankedOutputs]]:
         """Each sentence with its n-best list, as soon as that is computed."""
-        for texts, work in self._parts:
-            places = _places(texts)
-            async for outputs in service.stream(work, request):
-                text, segment = next(places)
-                text.n_best.append(outputs)
+        for places, work in self._parts:
+            left = iter(places)
+            async for outputs in service.stream(work):
+                segment, computed = next(left)
+                computed.append(outputs)
                 yield segment, outputs
 
-    def response(self) -> schemas.TranslateResponse:
-        """The response, when all is computed."""
+    def answer(self) -> bytes:
+        """The response in JSON, when all is computed."""
         body = self.body
         # a list for each field, with an entry for each text
-        lists: dict[str, list[Any]] = {"translatedText": self._translated(0)}
-        if body.alternatives:
-            others = map(self._translated, range(1, 1 + body.alternatives))
-            lists["alternatives"] = list(map(list, zip(*others, strict=True)))
+        lists: dict[str, list[Any]] = collections.defaultdict(list)
+        for text in self._texts:
+            best, *others = map(text.translated, range(1 + body.alternatives))
+            lists["translatedText"].append(best)
+            if others:
+                lists["alternatives"].append(others)
+            if body.segments and not body.stream:
+                segments: list[schemas.Segment] = []
+                for split, computed in text.splits:
+                    segments += map(self.segment, split.segments, computed)
+                lists["segments"].append(segments)
         if self._detected is not None:
             lists["detectedLanguage"] = self._detected
-        if (body.segments or body.alignments) and not body.stream:
-            lists["segments"] = []
-            for text in self._texts:
-                segments = map(self.segment, text.segments(), text.n_best)
-                lists["segments"].append(list(segments))
         fields = {name: one_or_all(body.q, values) for name, values in lists.items()}
-        return schemas.TranslateResponse(**fields)
+        return requests.as_json(schemas.TranslateResponse(**fields))
 
-    def _translated(self, rank: int) -> list[str]:
-        return [text.translated(rank) for text in self._texts]
-
-    def segment(self, segment: Segment, outputs: RankedOutputs) -> schemas.Segment:
+    def segment(
+        self,
+        segment: sentences.Segment,
+        outputs: RankedOutputs,
+    ) -> schemas.Segment:
         """A sentence and its n-best list."""
-        n_best = outputs[: 1 + self.body.alternatives]
+        hypotheses = []
+        for output in outputs[: 1 + self.body.alternatives]:
+            svg = None if output.tree is None else tree_svg(output.tree)
+            repairs = None if output.repairs is None else dict(output.repairs)
+            hypothesis = schemas.Hypothesis(
+                text=output.text,
+                score=output.score,
+                log_prob=output.log_prob,
+                svg=svg,
+                repairs=repairs,
+            )
+            hypotheses.append(hypothesis)
         return schemas.Segment(
             source=segment.sentence,
             before=segment.before,
-            hypotheses=[_hypothesis(output) for output in n_best],
+            hypotheses=hypotheses,
         )
-
-
-def _places(texts: Sequence[RequestText]) -> Iterator[tuple[RequestText, Segment]]:
-    """The sentences of texts, each with its text."""
-    for text in texts:
-        for segment in text.segments():
-            yield text, segment
-
-
-def _parsed_lines(text: str, language: str) -> SplitText:
-    """Sentences to parse, each on a line."""
-    segments: list[Segment] = []
-    for sentence in parsed_sentences(text):
-        segments.append(Segment("\n" if segments else "", sentence))
-    return SplitText(segments, "")
-
-
-def _one_sentence(text: str, language: str) -> SplitText:
-    return SplitText([Segment("", " ".join(words(text)))], "")
-
-
-def _hypothesis(output: Output) -> schemas.Hypothesis:
-    record = output.as_json()
-    if output.repairs is not None:
-        record["repairs"] = dict(output.repairs)
-    if output.tree is not None:
-        record["tree"] = _nested(output.tree)
-        record["svg"] = tree_svg(output.tree)
-    return schemas.Hypothesis(**record)
-
-
-def _nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
-    """A tree as nested lists, [label, child, ...], with words as strings; None if it
-    has more levels than clients can be expected to read in JSON.
-    """
-    if levels == 0:
-        return None
-    content: list[object] = [tree.label]
-    for child in tree.children:
-        below = child if isinstance(child, str) else _nested(child, levels - 1)
-        if below is None:
-            return None
-        content.append(below)
-    return content

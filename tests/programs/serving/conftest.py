@@ -1,7 +1,5 @@
 """What the tests of the server share: one that serves the tiny run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,18 +1,17 @@
 """Connections to a server without models, byte by byte."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Self
 
 from running import WAIT_S, Running, running
 from starlette.responses import Response
 
-from t2tlite.programs.serving.options import ConnectionLimits
+from t2tlite.programs.serving.connections import ConnectionLimits
 
 HOST = b"Host: localhost\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
@@ -53,7 +52,7 @@ class Peer:
         self.socket.connect(("127.0.0.1", server.port))
         self.socket.sendall(sent)
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

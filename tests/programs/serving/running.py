@@ -2,8 +2,6 @@
 and its translators.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -17,8 +15,9 @@ import uvicorn
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import ConnectionLimits, ServerOptions
+from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer, bind
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.parsing import ParsingTask
@@ -121,7 +120,7 @@ def served(
 @contextlib.contextmanager
 def running(
     models: Sequence[ServedModel] | None,
-    limits: ConnectionLimits | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # frozen
     **options: Any,
 ) -> Iterator[Running]:
     """A server of these models, ready until the end of the block; one that still loads
@@ -141,4 +140,3 @@ def running(
         server.should_exit = True
         thread.join(TIMEOUT_S)
         listening.close()
-        service.stop()

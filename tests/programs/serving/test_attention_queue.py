@@ -1,7 +1,5 @@
 """Attention has a thread and a queue of its own, and nothing ends a thread."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
 
 SENTENCE = "red cat sees dog"
 PATHS = ("/attention", "/attention.html")
+METHODS = ("decode", "attention_of")  # of a translator
 
 
 @pytest.fixture
@@ -46,14 +45,12 @@ def test_attention_has_a_bounded_queue_of_its_own(gated):
             requests.append(clients.submit(server.post, path, body))
             # the first is being computed
             waiting = len(requests) - 1
-            until(lambda n=waiting: batcher.queue_length == n)
+            until(lambda n=waiting: batcher.queue_length() == n)
         for path in PATHS:
             refused = server.post(path, {"q": SENTENCE})
             assert refused.status_code == 503
             assert refused.headers["retry-after"] == "1"
-        for path in ("/translate", "/score"):
-            body = {"q": SENTENCE, "translation": SENTENCE}
-            assert server.post(path, body).status_code == 200
+        assert server.post("/translate", {"q": SENTENCE}).status_code == 200
         assert f"t2tlite_queue_sentences {MAX_ATTENTION_QUEUE}.0" in (
             server.get("/metrics").text
         )
@@ -66,11 +63,11 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
     batcher = server.service.attention_batcher
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(server.post, PATHS[0], {"q": SENTENCE})
-        until(lambda: server.service.metrics.active and not batcher.queue_length)
+        until(lambda: server.service.metrics.active and not batcher.queue_length())
         patience = httpx.Timeout(WAIT_S, read=0.5)
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=patience)
-        until(lambda: batcher.queue_length == 0)
+        until(lambda: batcher.queue_length() == 0)
         gate.set()
         assert first.result().status_code == 200
 
@@ -78,15 +75,21 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
 @pytest.mark.parametrize("path", ["/translate", "/attention"])
 def test_exit_of_a_users_code_is_a_failure_of_its_request(translator, caplog, path):
     """The threads go on."""
+    leaves = [True]
 
-    def leave(*_, **__):
-        raise SystemExit(3)
+    def leaving(method):
+        def call(*arguments):
+            if leaves:
+                raise SystemExit(3)
+            return method(*arguments)
 
-    model = Changed(translator, decode=leave, attention_of=leave)
-    with running([served(model)]) as server:
+        return call
+
+    methods = {name: leaving(getattr(translator, name)) for name in METHODS}
+    with running([served(Changed(translator, **methods))]) as server:
         for _ in range(2 * WORKERS):
             assert server.post(path, {"q": SENTENCE}).status_code == 500
-        pair = {"q": SENTENCE, "translation": SENTENCE}
-        assert server.post("/score", pair).status_code == 200
+        leaves.clear()
+        assert server.post(path, {"q": SENTENCE}).status_code == 200
         assert server.get("/ready").json() == {"status": "ready"}
     assert "SystemExit: '3'" in caplog.text

@@ -1,7 +1,5 @@
 """What a client's connection may send, keep and wait for; without a model."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

@@ -1,7 +1,5 @@
 """The requests that docs/serving-api.md shows, sent to a server of a model and a parser."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -2,19 +2,14 @@
 language.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
 
 from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
-from t2tlite.programs.serving.languages import (
-    Detection,
-    detect,
-    served_pairs,
-)
+from t2tlite.programs.serving.models import detect, served_pairs
+from t2tlite.programs.serving.schemas import Detection
 
 
 @pytest.fixture
@@ -38,10 +33,7 @@ def codes(*arguments):
 
 def test_a_run_that_records_its_languages_needs_no_flag(manifest):
     reverse = dataclasses.replace(manifest, reverse=True)
-    assert codes(["a", "b"], [manifest, reverse]) == [
-        ("en", "de"),
-        ("de", "en"),
-    ]
+    assert codes(["a", "b"], [manifest, reverse]) == [("en", "de"), ("de", "en")]
 
 
 def test_given_languages_count(manifest):

@@ -2,8 +2,6 @@
 nothing that stops the server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random
@@ -18,7 +16,7 @@ from running import WAIT_S, Changed, Gated, running, served
 
 from t2tlite.programs.serving import app
 from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.requests import log_failure
+from t2tlite.programs.serving.requests import failure
 from t2tlite.vocabularies.normalisation import is_blank
 
 SENTENCE = "red cat sees dog"
@@ -61,7 +59,7 @@ def occupy(server, slow, clients):
         (b'{"q": "a", "alpha": NaN}', "alpha must be"),
         (b'{"q": "a", "alpha": 1e400}', "alpha must be less than or equal to 10. Received: Infinity."),
         (b'{"q": "\\ud800"}', "The body must be JSON. Received: unexpected end of hex"),
-        (b'{"q": "\xff"}', "The body must be JSON. Received: 'utf-8' codec can't decode byte"),
+        (b'{"q": "\xff"}', "The body must be JSON. Received: "),
         (b"[" * 100_000, "recursion limit exceeded"),
         (b'{"q": "a", "target": "tree"}', "pairs served: en-de. Received: source missing, target tree."),
         (b'{"q": "a", "source": "auto", "target": "fr"}', "Received: source auto, target fr."),
@@ -119,7 +117,8 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
         for stream in (False, True):
             body = json.dumps({"q": SENTENCE, "stream": stream}).encode()
             lines = [
-                b"POST /translate HTTP/1.0",
+                b"POST /translate HTTP/1.1",
+                b"Connection: close",
                 b"Content-Type: application/json",
                 b"Content-Length: %d" % len(body),
             ]
@@ -140,7 +139,7 @@ def test_full_queue_has_status_503_and_retry_after(translator):
             clients.submit(server.post, "/translate", {"q": [SENTENCE] * 3})
         )
         requests.append(clients.submit(server.post, "/translate", {"q": SENTENCE}))
-        until(lambda: server.service.batcher.queue_length == 4)
+        until(lambda: server.service.batcher.queue_length() == 4)
         response = server.post("/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         slow.gate.set()
@@ -175,8 +174,8 @@ def test_request_of_a_client_that_left_is_not_computed(translator, stream):
         body = json.dumps({"q": "bird likes fish", "stream": stream}).encode()
         with connected(server, len(body)) as connection:
             connection.sendall(body)
-            until(lambda: server.service.batcher.queue_length == 1)
-        until(lambda: server.service.batcher.queue_length == 0)
+            until(lambda: server.service.batcher.queue_length() == 1)
+        until(lambda: server.service.batcher.queue_length() == 0)
         slow.gate.set()
         assert {output.result().status_code for output in requests} == {200}
     assert slow.seen == [SENTENCE] * WORKERS
@@ -220,10 +219,10 @@ def test_a_server_that_loads_says_so():
 def test_unexpected_error_is_logged_and_counted(translator, monkeypatch, caplog, path):
     """Of a thread that computes, and of an endpoint."""
 
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("a secret of /home/someone")
 
-    monkeypatch.setattr(app, "_named", fail)
+    monkeypatch.setattr(app.schemas, "Settings", fail)
     method = "POST" if path == "/translate" else "GET"
     with running([served(Changed(translator, decode=fail))]) as server:
         json = {"q": SENTENCE}
@@ -238,15 +237,12 @@ def test_unexpected_error_is_logged_and_counted(translator, monkeypatch, caplog,
 
 def test_log_escapes_and_cuts_what_a_client_may_have_written(caplog):
     try:
-        try:
-            raise ValueError("\x1b[31msecret\nINFO: all is well" + "a" * 1000)
-        except ValueError as error:
-            raise KeyError("q") from error
-    except KeyError as error:
-        log_failure(error)
+        raise ValueError("\x1b[31msecret\nINFO: all is well" + "a" * 1000)
+    except ValueError as error:
+        failure(error)
     (record,) = caplog.records
     lines = record.getMessage().splitlines()
     assert lines[0] == "A request failed."
-    assert r"ValueError: '\x1b[31msecret\nINFO: all is well" in record.getMessage()
+    assert lines[-1].startswith(r"ValueError: '\x1b[31msecret\nINFO: all is well")
     assert max(map(len, lines)) < 200
-    assert "Traceback (most recent call last):" in lines
+    assert __file__ in lines[1]

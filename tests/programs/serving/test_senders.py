@@ -1,7 +1,5 @@
 """Who may send requests: hosts, other sites' pages, damaged headers, API keys."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path
@@ -12,7 +10,8 @@ from running import running, served
 from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.service import check_sender, is_known_host
+from t2tlite.programs.serving.requests import check_sender, is_known_host
+from t2tlite.programs.serving.service import Service
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SENTENCE = "red cat sees dog"
@@ -39,13 +38,10 @@ MULTIPART = "multipart/form-data; boundary=x"
         ("localhost", {"sec-fetch-site": "no such value"}, 403),
         ("localhost", {"sec-fetch-site": "none"}, 0),
         ("localhost", {"sec-fetch-site": "cross-site"}, 403),
-        # default ports
-        ("localhost:443", {"origin": "https://localhost"}, 0),
-        ("localhost", {"origin": "http://localhost:80"}, 0),
-        ("localhost:80", {"origin": "https://localhost"}, 403),
+        ("LOCALHOST", {"origin": "https://localhost"}, 0),
+        ("localhost", {"origin": "http://localhost:81"}, 403),
+        ("localhost", {"origin": "ftp://localhost"}, 403),
         # a proxy that sends the server's own address as Host
-        ("127.0.0.1", {"origin": "http://mt.example.org:8080", "x-forwarded-host": "MT.example.org:8080"}, 0),
-        ("127.0.0.1", {"origin": "http://evil.example", "x-forwarded-host": "evil.example"}, 403),
         ("127.0.0.1", {"origin": "http://mt.example.org"}, 403),
         ("127.0.0.1", {"origin": "https://mt.example.org", "sec-fetch-site": "same-origin"}, 0),
     ],
@@ -68,21 +64,19 @@ def test_requests_of_other_sites_are_refused(host, headers, status):
 @pytest.mark.parametrize(
     ("allowed", "host", "is_known"),
     [
-        ("MT.example.org.", "mt.EXAMPLE.org:5000", True),
-        ("t2tlite:5000", "t2tlite", True),
+        ("MT.example.org", "mt.EXAMPLE.org:5000", True),
         (" my_host ", "my_host:80", True),
-        ("bücher.example", "xn--bcher-kva.example:443", True),
         ("*.example.org", "mt.example.org:80", True),
         ("*.example.org", "example.org", False),
         ("*.example.org", "evilexample.org", False),
-        ("[2001:db8::1]:5000", "evil.example", False),
         ("mt.example.org", "[2001:db8::2]:5000", True),
-        ("t2tlite", "127.0.0.1.", True),
+        ("t2tlite", "localhost:5000", True),
+        ("t2tlite", "0.0.0.0:5000", True),
         ("t2tlite", "evil.example:t2tlite", False),
         ("*", "any.example:1", True),
     ],
 )
-def test_every_spelling_of_a_host_is_the_same_host(allowed, host, is_known):
+def test_hosts_that_the_server_knows(allowed, host, is_known):
     options = ServerOptions(allowed_hosts=(allowed,))
     assert is_known_host(host, options) == is_known
 
@@ -90,8 +84,8 @@ def test_every_spelling_of_a_host_is_the_same_host(allowed, host, is_known):
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("allowed_hosts", ["https://a.org", "a.org/", "", "a b", "mt*", "**", "a:b"], "must be names such as"),
-        ("cors_origins", ["a.org", "https://a.org/page", "https://*.org", ""], "must be origins such as"),
+        ("allowed_hosts", ["https://a.org", "a.org/b", "", "a b", "a.org:5000", "ä.org"], "must be in ASCII"),
+        ("cors_origins", ["a.org", "https://a.org/page", "https://*.org", "", "https://ä.org", "https://a.org:443"], "must be in ASCII"),
     ],
 )  # fmt: skip
 def test_what_would_match_nothing_is_refused(name, values, message):
@@ -104,10 +98,8 @@ def test_what_would_match_nothing_is_refused(name, values, message):
     ("given", "origin"),
     [
         ("https://Friend.example/", "https://friend.example"),
-        ("https://friend.example:443", "https://friend.example"),
         ("http://friend.example:8080", "http://friend.example:8080"),
-        ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
-        ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ("http://[2001:DB8::1]:81/", "http://[2001:db8::1]:81"),
         ("moz-extension://a-b", "moz-extension://a-b"),
         ("null", "null"),
     ],
@@ -157,7 +149,6 @@ HEADERS = {
     "Origin": (b"http://[", b"http://[::1", b"[", b"\xff", b"null", b"://", b"x" * 9000),
     "Host": (b"[", b"[::1", b"]", b":", b"localhost:x", b"\xff", b"a b", b"@", b"1.2.3"),
     "Sec-Fetch-Site": (b"[", b"\xff", b"Same-Origin"),
-    "X-Forwarded-Host": (b"[", b"\xff", b",", b"localhost, ["),
     "Authorization": (b"[", b"\xff", b"Bearer", b"Bearer \xff", b"Basic x", b"\x80 "),
     "Content-Type": (
         b"[",
@@ -209,3 +200,18 @@ def test_api_key_of_any_letters_is_checked_before_the_body(translator):
                 "/translate", b"x" * 2_000_000, MULTIPART, Authorization=header
             )
             assert response.status_code == status
+
+
+def test_api_key_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
+    path = tmp_path / "key"
+    path.write_text("sesame\n", encoding="utf-8")
+    monkeypatch.setenv("T2TLITE_API_KEY", "open")
+    assert Service(ServerOptions()).api_key == "open"
+    assert Service(ServerOptions(api_key="flag")).api_key == "flag"
+    assert Service(ServerOptions(api_key_file=str(path))).api_key == "sesame"
+    for content, flag in (("", ""), ("two\nlines", ""), ("sesame", "flag")):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ValueError, match="api_key_file must hold the key on one"):
+            Service(ServerOptions(api_key=flag, api_key_file=str(path)))
+    with pytest.raises(FileNotFoundError):
+        Service(ServerOptions(api_key_file=str(tmp_path / "absent")))

@@ -2,20 +2,14 @@
 and open files.
 """
 
-from __future__ import annotations
-
 import socket
 
 import pytest
 from tiny_run import change_manifest
 
 from t2tlite.programs.runs.load import run_dataset
-from t2tlite.programs.serving import server as server_module
-from t2tlite.programs.serving.models import (
-    MAX_EXAMPLE,
-    MAX_EXAMPLES,
-    example_sentences,
-)
+from t2tlite.programs.serving import models
+from t2tlite.programs.serving.models import MAX_EXAMPLE, MAX_EXAMPLES, example_sentences
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 from t2tlite.programs.serving.server import allowed_connections, bind, serve
 from t2tlite.run_folder import RunFolder
@@ -28,7 +22,7 @@ def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):
     examples = example_sentences(str(tiny_run.run))
     assert len(set(examples)) == MAX_EXAMPLES
     assert {*examples} <= {source for source in sources if len(source) <= MAX_EXAMPLE}
-    monkeypatch.setattr("t2tlite.programs.serving.models.MAX_EXAMPLE", 1)
+    monkeypatch.setattr(models, "MAX_EXAMPLE", 1)
     assert example_sentences(str(tiny_run.run)) == ()
 
 
@@ -47,7 +41,7 @@ def test_data_that_is_gone_gives_no_examples(tiny_run_copy, tmp_path):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (SystemExit(0), r"The runs must be loaded\. Received: SystemExit\(0\) while"),
+        (SystemExit(0), r"The runs must be loaded\. Received: SystemExit\(0\) mean"),
         (ValueError("a damaged run"), "a damaged run"),
     ],
 )
@@ -58,7 +52,7 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
         raise error
 
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr(server_module, "load_catalogue", fail)
+    monkeypatch.setattr(models, "load_catalogue", fail)
     with pytest.raises(ValueError, match=message):
         serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
 

@@ -2,15 +2,12 @@
 those of the model's decoder.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from raw_peers import Peer
 from running import running, served
 
 SENTENCES = [
@@ -76,10 +73,8 @@ def test_segments_of_html_are_those_of_its_text(server):
     q = "<p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
     answer = translate(server, q, format="html", segments=True)
     first, second = answer["segments"]
-    assert [first["source"], second["source"]] == [
-        "red cat sees dog",
-        "mouse hears horse",
-    ]
+    sources = [first["source"], second["source"]]
+    assert sources == ["red cat sees dog", "mouse hears horse"]
     (*lines, last) = streamed(server, q, format="html")
     assert lines == [{"segments": 2}, first, second]
     assert last == {"translatedText": answer["translatedText"]}
@@ -90,18 +85,8 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
     with ThreadPoolExecutor(16) as clients:
         answers = list(clients.map(lambda q: translate(server, q), SENTENCES * 4))
     assert [answer["translatedText"] for answer in answers] == expected
-    assert "t2tlite_batch_sentences_count" in server.get("/metrics").text
-
-
-def test_a_stream_for_http_1_0_is_whole(server):
-    """HTTP/1.0, which nginx speaks to servers by default, has no chunks."""
-    body = json.dumps({"q": " ".join(SENTENCES), "stream": True}).encode()
-    head = b"POST /translate HTTP/1.0\r\nContent-Type: application/json\r\n"
-    with Peer(server, head + b"Content-Length: %d\r\n\r\n" % len(body) + body) as peer:
-        head, _, content = peer.rest().partition(b"\r\n\r\n")
-    assert b"transfer-encoding" not in head.lower()
-    assert b"content-length: %d" % len(content) in head.lower()
-    assert json.loads(content.splitlines()[0])["segments"] == 1
+    labels = 'method="POST",path="/translate",status="200"'
+    assert f"t2tlite_requests_total{{{labels}}}" in server.get("/metrics").text
 
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
@@ -112,30 +97,6 @@ def test_a_stream_has_a_line_for_each_segment_in_order(server):
     assert segments == whole["segments"]
     assert last == {"translatedText": whole["translatedText"]}
     assert [segment["before"] for segment in segments] == ["", "  ", "  ", "  "]
-
-
-def test_alignments_are_of_each_hypothesis_if_wanted(server):
-    """The colour goes behind its noun, and the verb to the end."""
-    text = "red cat sees dog\nmouse hears horse"
-    answer = translate(server, text, alignments=True, alternatives=1)
-    for segments in (answer["segments"], streamed(server, text, alignments=True)[1:-1]):
-        alignments = [s["hypotheses"][0]["alignment"] for s in segments]
-        assert alignments == ["1-0 0-1 3-2 2-3", "0-0 2-1 1-2"]
-    for hypothesis in answer["segments"][0]["hypotheses"]:
-        assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
-    answer = translate(server, text, segments=True)
-    assert "alignment" not in answer["segments"][0]["hypotheses"][0]
-
-
-def test_scores_are_the_models(server, translator):
-    q = ["red cat sees dog"] * 2
-    targets = ["katze rot hund sieht", "maus"]
-    body = {"q": q, "translation": targets}
-    response = server.post("/score", body).json()["scores"]
-    assert response == pytest.approx(translator.score(q, targets), rel=1e-4)
-    response = server.post("/score", {**body, "translation": "maus"})
-    assert response.status_code == 400
-    assert "Received: 2 texts, 1 translations, en-de." in response.json()["error"]
 
 
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
@@ -169,21 +130,16 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
 def test_attention_is_of_one_sentence(server, body):
     response = server.post("/attention", body)
     assert response.status_code == 400
-    assert "must be a sentence: neither a list, nor blank" in response.json()["error"]
+    assert "must be a sentence: no list, not blank" in response.json()["error"]
 
 
 def test_limits_defaults_and_models_are_described(server):
     settings = server.get("/frontend/settings").json()
     assert settings["charLimit"] == 20000
     assert settings["keyRequired"] is False
-    assert settings["language"] == {
-        "source": {"code": "en", "name": "English"},
-        "target": {"code": "de", "name": "German"},
-    }
     (model,) = settings["models"]
     assert {**model, "step": 0} == {
-        "source": "en", "target": "de", "source_name": "English", "target_name": "German",
-        "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "examples": [],
+        "source": "en", "target": "de", "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "examples": [],
     }  # fmt: skip
 
 
@@ -213,7 +169,7 @@ def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
     assert answer == translator.translate(SENTENCES[0], beam_size=1)
     for fields, message in (
         ({"beam_size": 17}, "beam_size must be less than or equal to 16. Received: 17"),
-        ({"beam_size": 2, "alternatives": 2}, "alternatives must be at most 1: less"),
+        ({"beam_size": 2, "alternatives": 2}, "alternatives must be at most 1, less"),
     ):
         response = server.post("/translate", {"q": "cat", **fields})
         assert response.status_code == 400

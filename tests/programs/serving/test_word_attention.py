@@ -1,7 +1,5 @@
 """Cross-attention between words, with expected weights from the definition by hand."""
 
-from __future__ import annotations
-
 import random
 import string
 
@@ -34,12 +32,6 @@ def test_weights_are_of_words_and_scaled():
     assert (word.text, word.start, word.end) == ("xy", 0, 2)
     # means over heads: rows .2 .2 .2 .4 and .2 .3 .2 .3; ab: .4 and .5, mean .45; c: .2
     np.testing.assert_allclose(response.weights, [[0.45 / 0.65, 0.2 / 0.65]], rtol=1e-6)
-
-
-def test_empty_translation_has_one_position_without_a_warning(translator):
-    attention = translator.attention("red cat", "")
-    assert {layer.shape[1:] for layer in attention.decoder} == {(1, 1)}
-    assert word_attention(attention, "red cat", "").target_words == []
 
 
 def test_words_of_a_parsers_output_are_those_of_alignments(parsing_translator):
@@ -143,8 +135,7 @@ def test_text_of_which_nothing_is_left(normalising, text):
     elif response.status_code == 400:
         assert response.json()["error"].startswith("A sentence must have words")
     for path, body in (
-        ("/translate", {"q": text, "alternatives": 1, "alignments": True}),
+        ("/translate", {"q": text, "alternatives": 1}),
         ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
-        ("/score", {"q": [text, "red"], "translation": [text, text]}),
     ):
         assert normalising.post(path, body).status_code == 200, path

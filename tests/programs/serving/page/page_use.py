@@ -2,8 +2,6 @@
 and steps.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -2,8 +2,6 @@
 linking, reporting errors.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -2,8 +2,6 @@
 screen reader.
 """
 
-from __future__ import annotations
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from page_use import SENTENCE, TEXT, marks, translated
