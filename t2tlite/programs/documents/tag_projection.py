@@ -9,8 +9,6 @@ visible at its place, precedes the word that is aligned to the next word; it sta
 inside its parent and outside its neighbours.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import itertools
@@ -38,7 +36,7 @@ class Span:
     start_tag: str
     end: int = 0
     end_tag: str = ""
-    inside: list[Span] = dataclasses.field(default_factory=list)
+    inside: "list[Span]" = dataclasses.field(default_factory=list)
     is_object: bool = False  # whether it is visible at its place
 
 
@@ -54,11 +52,14 @@ class Word(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The range of a span in the translation, in characters."""
+    """Where a span is in the translation, in characters. At one place those without
+    words come first.
+    """
 
     start: int
-    end: int
+    has_words: bool
     number: int  # of the span
+    end: int
 
 
 def project(
@@ -92,22 +93,7 @@ class _AlignedWords:
         self._source: list[Word] = []
         self._target: list[Word] = []
         self._aligned: list[list[int]] = []  # of each source word the target words
-        source_at = 0
-        target_at = 0
-        for segment, translated in zip(split.segments, sentences, strict=True):
-            before, source = segment
-            target, alignment = translated
-            first_target = len(self._target)
-            source_words = list(_words(source, source_at + len(before)))
-            self._source += source_words
-            self._target += _words(target, target_at + len(before))
-            aligned: list[list[int]] = [[] for _ in source_words]
-            for i, j in alignment:
-                aligned[i].append(first_target + j)
-            self._aligned += aligned
-            source_at += len(before) + len(source)
-            target_at += len(before) + len(target)
-        self._ends = [word.end for word in self._source]
+        self._read(split, sentences)
         self._core_starts = [word.core_start for word in self._source]
         self._core_ends = [word.core_end for word in self._source]
         # the first target word aligned to each source word or one behind it
@@ -116,17 +102,37 @@ class _AlignedWords:
             self._next.append(min(words, default=self._next[-1]))
         self._next.reverse()
 
+    def _read(
+        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
+    ) -> None:
+        source_at = 0
+        target_at = 0
+        for segment, translated in zip(split.segments, sentences, strict=True):
+            target, alignment = translated
+            source_at += len(segment.before)
+            target_at += len(segment.before)
+            first_source = len(self._source)
+            first_target = len(self._target)
+            for word in _words(segment.sentence, source_at):
+                self._source.append(word)
+                self._aligned.append([])
+            self._target += _words(target, target_at)
+            for i, j in alignment:
+                self._aligned[first_source + i].append(first_target + j)
+            source_at += len(segment.sentence)
+            target_at += len(target)
+
     def placed(self, spans: Sequence[Span], start: int, end: int) -> list[Placed]:
         """Where spans are in a range of the translation, in order."""
-        rows = self._rows(spans, start, end)
         placed = []
+        rows = self._rows(spans, start, end)
         for number, row in rows.items():
             content = self._text[spans[number].start : spans[number].end].strip()
             first = self._target[row[0]]
             last = self._target[row[-1]]
             low = first.core_start if content[0].isalnum() else first.start
             high = last.core_end if content[-1].isalnum() else last.end
-            placed.append(Placed(low, high, number))
+            placed.append(Placed(low, True, number, high))
         placed.sort()
         starts = [each.start for each in placed]
         ends = [each.end for each in placed]
@@ -137,10 +143,8 @@ class _AlignedWords:
             before = bisect_left(starts, place) - 1
             if before >= 0 and place < ends[before]:
                 place = starts[before]
-            placed.append(Placed(place, place, number))
-        # at one place markup without words comes first, in the order of the source
-        placed.sort(key=lambda each: (each.start, each.end > each.start, each.number))
-        return placed
+            placed.append(Placed(place, False, number, place))
+        return sorted(placed)
 
     def _rows(
         self, spans: Sequence[Span], start: int, end: int
@@ -158,35 +162,35 @@ class _AlignedWords:
             words = set(itertools.chain.from_iterable(self._aligned[low:high]))
             shared |= words & owners.keys()
             owners.update(dict.fromkeys(words, number))
-        claimed = sorted(owners.keys() - shared)
-        low = bisect_left(claimed, start, key=lambda i: self._target[i].core_start)
-        high = bisect_right(claimed, end, key=lambda i: self._target[i].core_end)
-        inside = claimed[low:high]
+        own = sorted(owners.keys() - shared)
+        low = bisect_left(own, start, key=lambda i: self._target[i].core_start)
+        high = bisect_right(own, end, key=lambda i: self._target[i].core_end)
         rows: dict[int, list[int]] = {}
-        for number, group in itertools.groupby(inside, key=owners.__getitem__):
+        for number, group in itertools.groupby(own[low:high], key=owners.__getitem__):
             row = list(group)
-            if len(row) > len(rows.get(number, ())):
+            if len(row) > len(rows.get(number, [])):
                 rows[number] = row
         return rows
 
     def _place(self, offset: int, end: int) -> int:
         """Where markup without words is in the translation, by default at the end."""
-        i = bisect_right(self._ends, offset)
+        i = bisect_right(self._core_ends, offset)
+        is_behind_core = i > 0 and offset < self._source[i - 1].end
+        if is_behind_core and self._aligned[i - 1]:
+            return self._target[min(self._aligned[i - 1])].core_end
         following = self._next[i]
-        if following is None:
-            return end
-        is_in_word = i < len(self._source) and self._source[i].core_end <= offset
-        if is_in_word and self._aligned[i]:
-            return self._target[following].core_end
-        return self._target[following].start
+        return end if following is None else self._target[following].start
 
 
 def _words(text: str, offset: int) -> Iterator[Word]:
     """The words of a text that begins at an offset."""
     for match in WORD.finditer(text):
         core = CORE.search(text, *match.span()) or match
-        places = [match.start(), core.start(), core.end(), match.end()]
-        yield Word(*[offset + place for place in places])
+        core_start, core_end = core.span()
+        start, end = match.span()
+        yield Word(
+            offset + start, offset + core_start, offset + core_end, offset + end
+        )
 
 
 class _Writer:
@@ -205,15 +209,16 @@ class _Writer:
         """Adds the spans inside a range that ends at an offset, and the text before and
         between them.
         """
-        for start, stop, number in self._words.placed(spans, self._at, end):
-            span = spans[number]
-            self.add_text(start)
+        for placed in self._words.placed(spans, self._at, end):
+            span = spans[placed.number]
+            self.add_text(placed.start)
             if span.is_object:
-                self._add_object(span.start_tag)
-                continue
+                if self._text[: self._at][-1:].isalnum() and not self._is_behind_object:
+                    self.parts.append(" ")
+                self._is_behind_object = True
             self.parts.append(span.start_tag)
-            self.write(span.inside, stop)
-            self.add_text(stop)
+            self.write(span.inside, placed.end)
+            self.add_text(placed.end)
             self.parts.append(span.end_tag)
 
     def add_text(self, end: int) -> None:
@@ -226,10 +231,3 @@ class _Writer:
         self.parts.append(html.escape(piece, quote=False))
         self._at = end
         self._is_behind_object = False
-
-    def _add_object(self, source: str) -> None:
-        is_behind_word = self._text[: self._at][-1:].isalnum()
-        if is_behind_word and not self._is_behind_object:
-            self.parts.append(" ")
-        self.parts.append(source)
-        self._is_behind_object = True

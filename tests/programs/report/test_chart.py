@@ -1,7 +1,5 @@
 """Line charts: where values stand, ticks, and what cannot be drawn."""
 
-from __future__ import annotations
-
 import math
 import re
 import xml.etree.ElementTree as ElementTree

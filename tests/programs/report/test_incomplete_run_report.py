@@ -1,7 +1,5 @@
 """Reports of runs of which parts are missing or damaged."""
 
-from __future__ import annotations
-
 import html
 
 from tiny_run import change_manifest

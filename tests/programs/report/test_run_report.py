@@ -1,7 +1,5 @@
 """Reports of runs, of translation and of parsing."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The rows of Table 3: against the paper's table, and as changes of a smaller base."""
 
-from __future__ import annotations
-
 import pytest
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)

@@ -1,7 +1,5 @@
 """The table of the rows, read from the folders of their runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
