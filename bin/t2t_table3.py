@@ -21,7 +21,7 @@ pos_learned; and big, only if it is named, for three times as many steps.
 
 O/ROW (--output_dir=O) is a run, which t2t-trainer trains, and whose dev split
 t2t-decoder decodes with a beam of 4; further seeds are in O/ROW.seed2, ... The table of
-the runs in O, beside the paper's, is O/table3.md and O/table3.json after each row.
+the runs in O, beside the paper's, is O/table3.md after each row.
 Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there, and
 finished rows are not trained again.
 
@@ -33,6 +33,7 @@ training is refused.
 import contextlib
 import dataclasses
 import gc
+import itertools
 import shlex
 import sys
 from pathlib import Path
@@ -61,9 +62,7 @@ SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finish
 
 @dataclasses.dataclass(frozen=True)
 class Table3Flags(
-    groups.TensorFlowFlags,
-    groups.TrainingDataFlags,
-    groups.TrainingFlags,
+    groups.TensorFlowFlags, groups.TrainingDataFlags, groups.TrainingFlags
 ):
     """Which rows are trained, on which data, and for how long."""
 
@@ -87,9 +86,8 @@ class Table3Flags(
         """Returns the hparams that each row changes."""
         base: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
         base = base.override(groups.hparam_changes(self))
-        if self.train_steps is None:
-            return base
-        return dataclasses.replace(base, train_steps=self.train_steps)
+        steps = base.train_steps if self.train_steps is None else self.train_steps
+        return dataclasses.replace(base, train_steps=steps)
 
     def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
@@ -127,8 +125,8 @@ def main(flags: Table3Flags) -> None:
         check_apart(folder, groups.data_folder(flags), flags.problem)
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
     runs = []
-    for seed in dict.fromkeys(flags.seeds):
-        runs += [flags.of_row(row, seed) for row in rows]
+    for seed, row in itertools.product(dict.fromkeys(flags.seeds), rows):
+        runs.append(flags.of_row(row, seed))
     data = groups.training_data(flags)
     load_tensorflow()
     dataset = dataset_of(data)
@@ -139,19 +137,9 @@ def main(flags: Table3Flags) -> None:
         print(cost_table(rows, flags.base(), dataset.manifest))
         return
     words = shlex.join(["t2t-table3", *flags.words()])
-    failed = []
     for run in runs:
-        try:
-            _train_and_decode(run, dataset.manifest)
-        except (FloatingPointError, MemoryError) as error:
-            failed.append(f"{run.output_dir} ({error})")
-            say(f"Failed: {failed[-1]}")
+        _train_and_decode(run, dataset.manifest)
         table = write_table(folder, dataset.name, words)
-    if failed:
-        raise ValueError(
-            f"Every row must train to its end. Received: {'; '.join(failed)}. For less"
-            " memory, lower batch_size and raise accumulate_steps, in another folder."
-        )
     print(table.read_text(encoding="utf-8"), end="")
 
 
@@ -165,8 +153,9 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
 
     run = RunFolder(flags.output_dir or "")
     recorded = run.flags()
-    now = dict(word.removeprefix("--").split("=", 1) for word in flags.words(True))
-    is_same = all(recorded.get(name) == now.get(name) for name in SAME)
+    is_same = True
+    for name in SAME:
+        is_same &= recorded.get(name, "") == str(getattr(flags, name) or "")
     if is_same and read_result(run) and run.manifest().data == data.data:
         say(f"{run} is finished.")
         return
