@@ -1,14 +1,18 @@
-"""The report's template, whose values are escaped as Markdown, and the page made of it.
+"""What a report is made of: Markdown, whose values are escaped, line charts as SVG, and
+the page.
 
-Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
+Text is plain: whatever Markdown or HTML would read as mark-up is escaped. Charts have
+the colours of the page around them.
 """
 
 import html
+import math
 import re
 import string
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
 from markdown_it import MarkdownIt
 
 from t2tlite.programs.templates import fill_in, package_text
@@ -18,17 +22,21 @@ INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
 # at the beginning of a text: a list, a rule, a quotation
 BLOCK_MARKUP = re.compile(r"^(\d*)((?<=\d)[.)](?=\s|$)|[-+=](?=[-+=\s]|$)|>)")
 
+LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
+MAX_LINES = 4
+MAX_POINTS = 200  # a longer line is drawn through the means of this many segments
+MAX_VALUE = 1e100  # a larger one is left out
+
 
 class Verbatim(str):
     """Markdown or HTML, which is not escaped."""
 
 
-def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
-    """The report in Markdown. The template also knows these filters."""
-    every: dict[str, Callable[..., Any]] = {**filters}
-    every |= {"code": code, "listing": listing, "html": Verbatim}
-    template = "programs/report/report.md.jinja"
-    return fill_in(template, facts, every, finalize=as_markdown) + "\n"
+def render(template: str, facts: Mapping[str, Any]) -> str:
+    """A report in Markdown."""
+    filters = {"code": code, "listing": listing, "html": Verbatim}
+    path = f"programs/report/{template}"
+    return fill_in(path, facts, filters, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
@@ -75,3 +83,68 @@ def listing(text: str) -> Verbatim:
 
 def _line(text: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", text).strip()
+
+
+class Axis(NamedTuple):
+    """Round values at equal distances, and where the first and last are drawn."""
+
+    ticks: list[float]
+    start: int
+    end: int
+
+    def place(self, value: float) -> float:
+        """Where a value is drawn."""
+        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
+        return round(self.start + (self.end - self.start) * share, 1)
+
+
+def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]]) -> str:
+    """Draws up to four lines over training steps: `series`, name -> step -> value,
+    which are in `unit`. Empty if there is nothing to draw.
+    """
+    lines = {}
+    for name, values in series.items():
+        points = _points(values)
+        if points and len(lines) < MAX_LINES:
+            lines[name] = points
+    if not lines:
+        return ""
+    steps, values = np.concatenate(list(lines.values())).T
+    facts = {
+        "title": title,
+        "unit": unit,
+        "lines": lines,
+        "steps": Axis(_ticks(0.0, steps.max()), LEFT, RIGHT),
+        "values": Axis(_ticks(values.min(), values.max()), BOTTOM, TOP),
+    }
+    return fill_in("programs/report/chart.svg.jinja", facts, autoescape=True)
+
+
+def _points(values: Mapping[int, float]) -> list[list[float]]:
+    """The points of a line, at most MAX_POINTS, each a step and a value."""
+    points = []
+    for step in sorted(values):
+        if abs(values[step]) < MAX_VALUE:
+            points.append([float(step), values[step]])
+    if len(points) <= MAX_POINTS:
+        return points
+    segments = np.array_split(points, MAX_POINTS)
+    return [segment.mean(axis=0).tolist() for segment in segments]
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Two to seven round values at equal distances, around `low` and
+    `high`.
+
+    >>> _ticks(1.3, 4.9)
+    [1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+    span = max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-100)
+    size = 10.0 ** math.floor(math.log10(span))
+    distance = 2 * size
+    for factor in (1.0, 0.5, 0.2):
+        if span / (factor * size) <= 5:
+            distance = factor * size
+    first = math.floor(low / distance + 1e-9)
+    last = max(math.ceil(high / distance - 1e-9), first + 1)
+    return [number * distance for number in range(first, last + 1)]

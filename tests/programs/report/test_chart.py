@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from t2tlite.programs.report.chart import line_chart
+from t2tlite.programs.report.document import line_chart
 
 
 def texts(svg: str) -> list[str]:
