@@ -33,7 +33,6 @@ training is refused.
 import contextlib
 import dataclasses
 import gc
-import itertools
 import shlex
 import sys
 from pathlib import Path
@@ -45,13 +44,7 @@ from t2tlite.bin.flags import require
 from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.training import (
-    TRANSFORMER_BASE,
-    check_apart,
-    dataset_of,
-    set_and_changes,
-)
+from t2tlite.programs.runs.training import TRANSFORMER_BASE, check_apart, dataset_of
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
 
@@ -82,32 +75,30 @@ class Table3Flags(
         False, "Do not train; print the sizes and costs of the rows by formula."
     )
 
+    def named_set(self) -> HParams:
+        """Returns the hparams of --hparams_set."""
+        hparams: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
+        return hparams
+
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
-        base: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
-        base = base.override(groups.hparam_changes(self))
+        base = self.named_set().override(groups.hparam_changes(self))
         steps = base.train_steps if self.train_steps is None else self.train_steps
         return dataclasses.replace(base, train_steps=steps)
 
     def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
         name = row.name if seed == "1" else f"{row.name}.seed{seed}"
-        folder = Path(self.output_dir or "") / name
-        hparams_set, changes = set_and_changes(
-            self.hparams_set or TRANSFORMER_BASE,
-            row.apply(self.base()),
-            RunFolder(folder),
-            None,
-        )
+        changes = []
+        for field, (value, _) in row.apply(self.base()).diff(self.named_set()).items():
+            changes.append(f"{field}={value}")
         return t2t_trainer.TrainerFlags(
-            problem=self.problem,
-            data_dir=self.data_dir,
-            t2t_usr_dir=self.t2t_usr_dir,
-            verbosity=self.verbosity,
+            **self.values_of(groups.TensorFlowFlags),
+            **self.values_of(groups.DataFlags),
             worker_gpu=self.worker_gpu,
-            hparams_set=hparams_set,
-            hparams=changes,
-            output_dir=str(folder),
+            hparams_set=self.hparams_set or TRANSFORMER_BASE,
+            hparams=",".join(changes),
+            output_dir=str(Path(self.output_dir or "", name)),
             keep_checkpoint_max=KEPT_CHECKPOINTS,
             random_seed=parse_value("--seeds", seed, int),
         )
@@ -125,27 +116,28 @@ def main(flags: Table3Flags) -> None:
         check_apart(folder, groups.data_folder(flags), flags.problem)
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
     runs = []
-    for seed, row in itertools.product(dict.fromkeys(flags.seeds), rows):
-        runs.append(flags.of_row(row, seed))
+    for seed in dict.fromkeys(flags.seeds):
+        for row in rows:
+            runs.append(flags.of_row(row, seed))
     data = groups.training_data(flags)
     load_tensorflow()
-    dataset = dataset_of(data)
+    manifest = dataset_of(data).manifest
 
     from t2tlite.programs.table3.table import cost_table, write_table
 
     if flags.dry_run:
-        print(cost_table(rows, flags.base(), dataset.manifest))
+        print(cost_table(rows, flags.base(), manifest))
         return
     words = shlex.join(["t2t-table3", *flags.words()])
     for run in runs:
-        _train_and_decode(run, dataset.manifest)
-        table = write_table(folder, dataset.name, words)
+        _train_and_decode(run, manifest.data)
+        table = write_table(folder, manifest.name, words)
     print(table.read_text(encoding="utf-8"), end="")
 
 
-def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> None:
-    """Runs t2t-trainer and t2t-decoder for a row, unless it is finished. What they
-    print goes to standard error.
+def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) -> None:
+    """Runs t2t-trainer and t2t-decoder for a row, unless it is finished on this data.
+    What they print goes to standard error.
     """
     import keras
 
@@ -156,14 +148,13 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
     is_same = True
     for name in SAME:
         is_same &= recorded.get(name, "") == str(getattr(flags, name) or "")
-    if is_same and read_result(run) and run.manifest().data == data.data:
+    if is_same and read_result(run) and run.manifest().data == data:
         say(f"{run} is finished.")
         return
     decoder = t2t_decoder.DecoderFlags(
-        output_dir=flags.output_dir,
+        **flags.values_of(groups.TensorFlowFlags),
         data_dir=flags.data_dir,
-        t2t_usr_dir=flags.t2t_usr_dir,
-        verbosity=flags.verbosity,
+        output_dir=flags.output_dir,
         split="dev",
         decode_hparams=f"beam_size={BEAM_SIZE}",
     )

@@ -81,7 +81,7 @@ def cells(text: str, row: str) -> list[str]:
 @pytest.mark.slow
 def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     folder, half = swept
-    assert cells(half, "base")[11:14] != ["", "", ""]
+    assert cells(half, "base")[3:6] != ["", "", ""]
     assert "hs256" not in half.partition("Command")[0]
     assert read_result(RunFolder(folder / "hs256")).hparams.train_steps == 6
     # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
@@ -135,7 +135,7 @@ def test_another_seed_has_its_folder(tiny_run, swept):
     mean = statistics.mean(values)
     spread = statistics.stdev(values)
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
-    assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
+    assert cells(text, "hs256")[4] == f"{mean:.2f} ± {spread:.2f} (2)"
 
 
 @pytest.mark.parametrize(

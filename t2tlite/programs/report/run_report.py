@@ -63,9 +63,13 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
     hparams = attempt(run.hparams)
     set_name = run.flags().get("hparams_set", "")
     base = None
-    if set_name:
-        defaults = "Hyperparameters are compared with the defaults. "
-        base = attempt(registry.get_hparams, set_name, consequence=defaults)
+    if set_name in registry.list_hparams():
+        base = attempt(registry.get_hparams, set_name)
+    elif set_name:
+        missing.append(
+            f"The hparam set {set_name} is not known here, so hyperparameters are"
+            " compared with the defaults. If it is your own, give --t2t_usr_dir."
+        )
     decodes, damaged_records = run.decode_records()  # the newest first
     missing += damaged_records
     problem = manifest.name if manifest else "unknown problem"

@@ -102,25 +102,25 @@ def write_table(folder: Path, problem: str, command: str) -> Path:
 
 
 def markdown(results: RowResults, problem: str, command: str) -> str:
-    """The table, and notes on it; a setting equal to base's is blank, as in the
-    paper.
+    """The table, and notes on it. Each row is shown as what differs from the base, and
+    the base as what differs from the paper's.
     """
     runs = []
-    base: dict[str, str] = {}
     group = ""
     lines = []
+    base = HParams()
     for row, of_row in results.items():
         runs += of_row
-        line = {"": "", "row": row.name}
-        if row.group != group:
-            line[""] = row.label
-        group = row.group
-        settings = row_settings(of_row[0].hparams)
-        for name, value in settings.items():
-            line[name] = "" if value == base.get(name) else value
+        hparams = of_row[0].hparams
+        changes = []
+        for name, (value, _) in hparams.diff(base).items():
+            changes.append(f"{name}={value}")
         if row is ROWS[0]:
-            base = settings
-        line |= {
+            base = hparams
+        line = {
+            "": "" if row.group == group else row.label,
+            "row": row.name,
+            "changes": ", ".join(changes),
             "params ×10^6": f"{of_row[0].parameters / 1e6:.3g}",
             "PPL (dev)": _measured(of_row, "perplexity"),
             f"{runs[0].metric} (dev)": _measured(of_row, "score"),
@@ -128,11 +128,12 @@ def markdown(results: RowResults, problem: str, command: str) -> str:
             "PPL": f"{row.perplexity:.2f}",
             "BLEU": f"{row.bleu:.1f}",
         }
+        group = row.group
         lines.append(line)
     facts = {
         "problem": problem,
         "command": command,
-        "table": _table(lines, labels=2),
+        "table": _table(lines, labels=3),
         "beam_size": BEAM_SIZE,
         "runs": runs,
         "versions": shown_versions(),
@@ -160,24 +161,6 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
         f"{_table(lines, labels=1)}\nBy formula, for one replica and each seed."
         f" Vocabulary: {sizes[1]:,} pieces (paper: 37,000)."
     )
-
-
-def row_settings(hparams: HParams) -> dict[str, str]:
-    """The columns of Table 3 that say what a row is."""
-    n = hparams.encoder_layers
-    m = hparams.decoder_layers
-    heads = hparams.num_heads
-    return {
-        "N": str(n) if n == m else f"{n}+{m}",
-        "d_model": str(hparams.hidden_size),
-        "d_ff": str(hparams.filter_size),
-        "h": str(heads),
-        "d_k": str(hparams.key_channels // heads),
-        "d_v": str(hparams.value_channels // heads),
-        "P_drop": str(hparams.layer_prepostprocess_dropout),
-        "eps_ls": str(hparams.label_smoothing),
-        "train steps": f"{hparams.train_steps:,}",
-    }
 
 
 def _table(lines: Sequence[Mapping[str, str]], labels: int) -> str:

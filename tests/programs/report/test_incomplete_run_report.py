@@ -40,7 +40,7 @@ def test_damaged_files(tiny_run, decoded_copy):
     (decoded_copy / "model.ckpt-120.index").write_bytes(b"nothing")
     page, text = report(tiny_run, decoded_copy)
     shown = html.unescape(page)
-    assert "Hyperparameters are compared with the defaults. The hparam" in shown
+    assert "The hparam set of_mine is not known here" in shown
     for name in "hparams manifest environment cost best/best decodes/dev.1".split():
         assert f"{name}.json is damaged: " in shown
     absent = ["| parameters |", "| training cost |", "\n| best on dev |", "## Data"]
