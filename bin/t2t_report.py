@@ -4,8 +4,8 @@ as Markdown.
   t2t-report --output_dir=RUN
 
 writes RUN/report.html and RUN/report.md: scores with their signatures, samples beside
-their references (a parser's as drawn trees), training curves, cost, hyperparameters
-that differ from the set, data with hashes, versions and the command. The HTML file needs no other file and no network, prints well
+their references, training curves, cost, hyperparameters that differ from the set, data
+with hashes, versions and the command. The HTML file needs no other file and no network, prints well
 and follows the reader's dark mode.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from t2tlite.decoding.alignment import Alignment
 from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
-from t2tlite.programs.documents.tag_projection import Span, Translated, project
+from t2tlite.programs.documents.tag_projection import Projection, Translated
 
 # These elements, and text, may begin and end within a word
 FORMATTING = frozenset(
@@ -180,12 +180,13 @@ class Run:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.tags = 0
+        self._nodes = nodes
         self._texts: list[str] = []  # as in the document
         self._parts: list[str] = []
         self._length = 0
         self._has_space = False  # since the last word or object
         self._is_behind_object = False
-        self._spans = self._read(nodes)
+        self._read(nodes)
         self.text = "".join(self._parts)
 
     def translated(
@@ -196,29 +197,25 @@ class Run:
         last = visible(self._texts[-1])
         before = first[: len(first) - len(first.lstrip())]
         behind = last[len(last.rstrip()) :]
-        translation = project(self._spans, split, sentences)
+        translation = Projection(split, sentences).html(self._nodes)
         return f"{_escaped(before)}{translation}{_escaped(behind)}"
 
-    def _read(self, nodes: Sequence[Node]) -> list[Span]:
-        """Adds the text of nodes; returns the elements and other markup."""
-        spans = []
+    def _read(self, nodes: Sequence[Node]) -> None:
+        """Adds the text of nodes, and records where in it each is."""
         for node in nodes:
+            node.start = self._length
             if node.name == TEXT:
                 self._add_text(node)
-                continue
-            span = Span(self._length, node.source, end_tag=node.end)
-            self.tags += 1 + (node.end != "")
-            spans.append(span)
-            if node.is_object:
-                is_apart = self._is_behind_object and self._has_space
-                span.start_tag = (" " if is_apart else "") + "".join(node.sources())
-                span.end_tag = ""
-                span.is_object = self._is_behind_object = True
+            elif node.is_object:
+                if self._is_behind_object and self._has_space:
+                    node.source = f" {node.source}"
+                self._is_behind_object = True
                 self._has_space = False
             else:
-                span.inside = self._read(node.children)
-            span.end = self._length
-        return spans
+                self._read(node.children)
+            if node.name != TEXT:
+                self.tags += 1 + bool(node.end)
+            node.stop = self._length
 
     def _add_text(self, node: Node) -> None:
         self._texts.append(node.source)

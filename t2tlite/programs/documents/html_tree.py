@@ -37,17 +37,11 @@ ESCAPABLE_TEXT = frozenset("title textarea".split())  # has character references
 
 CELLS = frozenset("td th".split())
 ROWS = CELLS | {"tr"}
-ROW_GROUPS = ROWS | {"tbody", "thead", "tfoot"}
+ROW_GROUPS = ROWS | frozenset("tbody thead tfoot".split())
 # the elements that a start tag ends
-ENDED_BY_START = {
-    "p": frozenset(["p"]),
-    "li": frozenset(["li"]),
-    "option": frozenset(["option"]),
-    **dict.fromkeys(("dd", "dt"), frozenset(["dd", "dt"])),
-    **dict.fromkeys(CELLS, CELLS),
-    "tr": ROWS,
-    **dict.fromkeys(("tbody", "thead", "tfoot"), ROW_GROUPS),
-}
+ENDED_BY_START = {**dict.fromkeys(ROW_GROUPS, ROW_GROUPS), "tr": ROWS}
+for kind in ("p", "li", "option", "dd dt", "td th"):
+    ENDED_BY_START |= dict.fromkeys(kind.split(), frozenset(kind.split()))
 # inside these elements a start tag ends none around them
 CONTAINERS = BLOCKS - ENDED_BY_START.keys()
 # inside these elements an end tag ends none around them but another of these
@@ -91,6 +85,9 @@ class Node:
     text: str = ""  # what is visible and translated, with one space for white space
     has_words: bool = False
     is_link: bool = False  # whether all words are in links
+    # where it is in the text with which it is translated, in characters
+    start: int = 0
+    stop: int = 0
 
     @property
     def is_object(self) -> bool:

@@ -9,7 +9,6 @@ visible at its place, precedes the word that is aligned to the next word; it sta
 inside its parent and outside its neighbours.
 """
 
-import dataclasses
 import html
 import itertools
 import re
@@ -18,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.documents.html_tree import TEXT, Node
 from t2tlite.programs.documents.sentences import SplitText
 
 # a text, and the translation and alignment of each of its sentences
@@ -26,18 +26,6 @@ Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
-
-
-@dataclasses.dataclass
-class Span:
-    """An element around a part of a text, or other markup at a place in it."""
-
-    start: int  # in characters of the text
-    start_tag: str
-    end: int = 0
-    end_tag: str = ""
-    inside: "list[Span]" = dataclasses.field(default_factory=list)
-    is_object: bool = False  # whether it is visible at its place
 
 
 class Word(NamedTuple):
@@ -52,44 +40,26 @@ class Word(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where a span is in the translation, in characters. At one place those without
+    """Where a node is in the translation, in characters. At one place those without
     words come first.
     """
 
     start: int
     has_words: bool
-    number: int  # of the span
+    number: int  # of the node
     end: int
 
 
-def project(
-    spans: Sequence[Span],
-    split: SplitText,
-    sentences: Sequence[tuple[str, Alignment]],
-) -> str:
-    """The translation of a text as HTML, with the spans of the text by the rule above.
-
-    >>> from t2tlite.programs.documents.sentences import split_text
-    >>> split = split_text("a b")
-    >>> project([Span(2, "<i>", 3, "</i>")], split, [("B A", [(1, 0), (0, 1)])])
-    '<i>B</i> A'
+class Projection:
+    """The words of a text and of its translation, and how they are aligned; and the
+    translation as HTML, as far as it is written.
     """
-    text = split.join([sentence for sentence, _ in sentences])
-    if not spans:
-        return html.escape(text, quote=False)
-    writer = _Writer(text, _AlignedWords(split, sentences))
-    writer.write(spans, len(text))
-    writer.add_text(len(text))
-    return "".join(writer.parts)
-
-
-class _AlignedWords:
-    """The words of a text and of its translation, and how they are aligned."""
 
     def __init__(
         self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
     ) -> None:
         self._text = split.join([segment.sentence for segment in split.segments])
+        self._translation = split.join([text for text, _ in sentences])
         self._source: list[Word] = []
         self._target: list[Word] = []
         self._aligned: list[list[int]] = []  # of each source word the target words
@@ -101,6 +71,16 @@ class _AlignedWords:
         for words in reversed(self._aligned):
             self._next.append(min(words, default=self._next[-1]))
         self._next.reverse()
+        self._parts: list[str] = []
+        self._at = 0  # what is written of the translation
+        self._is_behind_object = False
+
+    def html(self, nodes: Sequence[Node]) -> str:
+        """The translation as HTML, with the markup of the text by the rule above."""
+        end = len(self._translation)
+        self._write(nodes, end)
+        self._add_text(end)
+        return "".join(self._parts)
 
     def _read(
         self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
@@ -122,12 +102,43 @@ class _AlignedWords:
             source_at += len(segment.sentence)
             target_at += len(target)
 
-    def placed(self, spans: Sequence[Span], start: int, end: int) -> list[Placed]:
-        """Where spans are in a range of the translation, in order."""
+    def _write(self, nodes: Sequence[Node], end: int) -> None:
+        """Adds the markup inside a range that ends at an offset, and the text before
+        and between it. A space separates objects from letters and digits.
+        """
+        nodes = [node for node in nodes if node.name != TEXT]
+        for place in self._placed(nodes, self._at, end):
+            node = nodes[place.number]
+            self._add_text(place.start)
+            if not node.is_object:
+                self._parts.append(node.source)
+                self._write(node.children, place.end)
+                self._add_text(place.end)
+                self._parts.append(node.end)
+                continue
+            is_behind_word = self._translation[: self._at][-1:].isalnum()
+            if is_behind_word and not self._is_behind_object:
+                self._parts.append(" ")
+            self._parts += node.sources()
+            self._is_behind_object = True
+
+    def _add_text(self, end: int) -> None:
+        """Adds the text up to an offset."""
+        piece = self._translation[self._at : end]
+        if not piece:
+            return
+        if self._is_behind_object and piece[0].isalnum():
+            self._parts.append(" ")
+        self._parts.append(html.escape(piece, quote=False))
+        self._at = end
+        self._is_behind_object = False
+
+    def _placed(self, nodes: Sequence[Node], start: int, end: int) -> list[Placed]:
+        """Where nodes are in a range of the translation, in order."""
         placed = []
-        rows = self._rows(spans, start, end)
+        rows = self._rows(nodes, start, end)
         for number, row in rows.items():
-            content = self._text[spans[number].start : spans[number].end].strip()
+            content = self._text[nodes[number].start : nodes[number].stop].strip()
             first = self._target[row[0]]
             last = self._target[row[-1]]
             low = first.core_start if content[0].isalnum() else first.start
@@ -136,10 +147,10 @@ class _AlignedWords:
         placed.sort()
         starts = [each.start for each in placed]
         ends = [each.end for each in placed]
-        for number, span in enumerate(spans):
+        for number, node in enumerate(nodes):
             if number in rows:
                 continue
-            place = min(max(self._place(span.start, end), start), end)
+            place = min(max(self._place(node.start, end), start), end)
             before = bisect_left(starts, place) - 1
             if before >= 0 and place < ends[before]:
                 place = starts[before]
@@ -147,18 +158,18 @@ class _AlignedWords:
         return sorted(placed)
 
     def _rows(
-        self, spans: Sequence[Span], start: int, end: int
+        self, nodes: Sequence[Node], start: int, end: int
     ) -> dict[int, list[int]]:
-        """The longest row of each span's own words within a range of the translation,
-        by the span's number.
+        """The longest row of each node's own words within a range of the translation,
+        by the node's number.
         """
         owners: dict[int, int] = {}
         shared: set[int] = set()
-        for number, span in enumerate(spans):
-            if span.start == span.end:
+        for number, node in enumerate(nodes):
+            if node.start == node.stop:
                 continue
-            low = bisect_right(self._core_ends, span.start)
-            high = bisect_left(self._core_starts, span.end)
+            low = bisect_right(self._core_ends, node.start)
+            high = bisect_left(self._core_starts, node.stop)
             words = set(itertools.chain.from_iterable(self._aligned[low:high]))
             shared |= words & owners.keys()
             owners.update(dict.fromkeys(words, number))
@@ -186,48 +197,5 @@ def _words(text: str, offset: int) -> Iterator[Word]:
     """The words of a text that begins at an offset."""
     for match in WORD.finditer(text):
         core = CORE.search(text, *match.span()) or match
-        core_start, core_end = core.span()
-        start, end = match.span()
-        yield Word(
-            offset + start, offset + core_start, offset + core_end, offset + end
-        )
-
-
-class _Writer:
-    """A translation as HTML with tags, in order. A space separates objects from letters
-    and digits.
-    """
-
-    def __init__(self, text: str, words: _AlignedWords) -> None:
-        self.parts: list[str] = []
-        self._text = text
-        self._words = words
-        self._at = 0
-        self._is_behind_object = False
-
-    def write(self, spans: Sequence[Span], end: int) -> None:
-        """Adds the spans inside a range that ends at an offset, and the text before and
-        between them.
-        """
-        for placed in self._words.placed(spans, self._at, end):
-            span = spans[placed.number]
-            self.add_text(placed.start)
-            if span.is_object:
-                if self._text[: self._at][-1:].isalnum() and not self._is_behind_object:
-                    self.parts.append(" ")
-                self._is_behind_object = True
-            self.parts.append(span.start_tag)
-            self.write(span.inside, placed.end)
-            self.add_text(placed.end)
-            self.parts.append(span.end_tag)
-
-    def add_text(self, end: int) -> None:
-        """Adds the text up to an offset."""
-        piece = self._text[self._at : end]
-        if not piece:
-            return
-        if self._is_behind_object and piece[0].isalnum():
-            self.parts.append(" ")
-        self.parts.append(html.escape(piece, quote=False))
-        self._at = end
-        self._is_behind_object = False
+        places = (match.start(), *core.span(), match.end())
+        yield Word(*[offset + place for place in places])

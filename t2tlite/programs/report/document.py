@@ -5,17 +5,15 @@ Text is plain: whatever Markdown or HTML would read as mark-up is escaped. Chart
 the colours of the page around them.
 """
 
-import html
 import math
 import re
-import string
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from markdown_it import MarkdownIt
 
-from t2tlite.programs.templates import fill_in, package_text
+from t2tlite.programs.templates import fill_in
 
 # not the _ inside a name
 INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
@@ -44,8 +42,8 @@ def to_html(title: str, markdown: str) -> str:
     is not allowed any.
     """
     body = MarkdownIt("commonmark").enable("table").render(markdown)
-    page = string.Template(package_text("programs/report/page.html"))
-    return page.substitute(title=html.escape(title), body=body)
+    facts = {"title": title, "body": body}
+    return fill_in("programs/report/page.html", facts, autoescape=True)
 
 
 def as_markdown(value: object) -> str:

@@ -24,16 +24,13 @@ from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Task, open_task, signature_lines
+from t2tlite.tasks.task import open_task, signature_lines
 from t2tlite.training.cost import count_parameters
-from t2tlite.trees.tree import Tree, format_tree, parse_tree
-from t2tlite.trees.tree_drawing import tree_svg
 
 T = TypeVar("T")
 Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
-SENTENCES, TREES = 8, 4  # shown
+SAMPLES = 8
 
 
 class Missing(list[str]):
@@ -151,49 +148,35 @@ def _samples(
     run: RunFolder, data_dir: Path | None, record: DecodeRecord, missing: Missing
 ) -> list[dict[str, Any]]:
     """Some outputs of a decoding, evenly spread, each with its source and reference if
-    they are known; of a parser with its trees.
+    they are known.
     """
-    manifest = run.manifest()
-    task = open_task(manifest.task, manifest.options)
     outputs = run.outputs(record)
     lacking = "Samples lack sources and references. "
     pairs = missing.attempt(_pairs, run, data_dir, record, consequence=lacking)
-    is_parser = isinstance(task, ParsingTask)
     samples = []
-    for i in evenly_spaced(len(outputs), TREES if is_parser else SENTENCES):
-        sample: dict[str, Any] = {"number": i + 1, "output": outputs[i]}
+    for i in evenly_spaced(len(outputs), SAMPLES):
+        sample: dict[str, Any] = {"number": i + 1}
         if pairs:
-            sample |= {"source": pairs[0][i], "reference": pairs[1][i]}
-        if is_parser:
-            sample["trees"] = _trees(task, sample, missing)
-        samples.append(sample)
+            sample["source"], sample["reference"] = pairs[i]
+        samples.append({**sample, "output": outputs[i]})
     return samples
-
-
-def _trees(
-    task: Task, sample: Mapping[str, Any], missing: Missing
-) -> dict[str, Tree | None]:
-    """The trees of a sample."""
-    trees = {}
-    if "source" in sample:
-        gold = task.reference(sample["source"], sample["reference"])
-        trees["gold"] = parse_tree(gold)
-    no_tree = f"The prediction of sentence {sample['number']} is not a tree: "
-    tree = missing.attempt(parse_tree, sample["output"], consequence=no_tree)
-    return {**trees, "predicted": tree} if tree else trees
 
 
 def _pairs(
     run: RunFolder, data_dir: Path | None, record: DecodeRecord
-) -> tuple[list[str], list[str]]:
+) -> list[tuple[str, str]]:
     """The sources and references of a decoded split."""
+    manifest = run.manifest()
+    task = open_task(manifest.task, manifest.options)
     store = run_dataset(run, data_dir).store(record.split)
     if len(store) != record.sentences:
         raise ValueError(
             f"{record.split} has {len(store):,} pairs now, and had"
             f" {record.sentences:,}."
         )
-    return store.source_text(), store.target_text()
+    sources = store.source_text()
+    references = map(task.reference, sources, store.target_text())
+    return list(zip(sources, references, strict=True))
 
 
 def _checkpoint(record: DecodeRecord) -> str:
@@ -207,12 +190,10 @@ def _checkpoint(record: DecodeRecord) -> str:
 
 # what the template calls
 FUNCTIONS = {
-    "brackets": format_tree,
     "checkpoint": _checkpoint,
     "default_options": DecodeHParams(),
     "fields": vars,
     "metric_names": METRIC_NAMES,
     "shown_value": shown_value,
     "signature_lines": signature_lines,
-    "tree_svg": tree_svg,
 }
