@@ -5,8 +5,8 @@ as Markdown.
 
 writes RUN/report.html and RUN/report.md: scores with their signatures, samples beside
 their references, training curves, cost, hyperparameters that differ from the set, data
-with hashes, versions and the command. The HTML file needs no other file and no network, prints well
-and follows the reader's dark mode.
+with hashes, versions and the command. The HTML file needs no other file and no network,
+prints well and follows the reader's dark mode.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that
 first. Sources and references are read from the data that the run was trained on, or

@@ -32,7 +32,6 @@ training is refused.
 
 import contextlib
 import dataclasses
-import gc
 import shlex
 import sys
 from pathlib import Path
@@ -45,11 +44,9 @@ from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.programs.runs.training import TRANSFORMER_BASE, check_apart, dataset_of
-from t2tlite.programs.table3.rows import ROWS, Row, select
+from t2tlite.programs.table3.rows import ROWS, Row, changes, select
 from t2tlite.run_folder import RunFolder
 
-# of each row; nothing is averaged, and twenty rows need their space
-KEPT_CHECKPOINTS = 2
 SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finished row
 
 
@@ -60,7 +57,7 @@ class Table3Flags(
     """Which rows are trained, on which data, and for how long."""
 
     output_dir: str | None = optional_field(
-        str, "Folder in which each row has a run, and of the table. It has no default."
+        str, "Folder of the table, in which each row has a run."
     )
     rows: tuple[str, ...] | None = optional_field(
         tuple, "Rows and groups (A to E), comma-separated; by default all but big."
@@ -89,17 +86,15 @@ class Table3Flags(
     def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
         name = row.name if seed == "1" else f"{row.name}.seed{seed}"
-        changes = []
-        for field, (value, _) in row.apply(self.base()).diff(self.named_set()).items():
-            changes.append(f"{field}={value}")
+        hparams = row.apply(self.base())
         return t2t_trainer.TrainerFlags(
             **self.values_of(groups.TensorFlowFlags),
             **self.values_of(groups.DataFlags),
             worker_gpu=self.worker_gpu,
             hparams_set=self.hparams_set or TRANSFORMER_BASE,
-            hparams=",".join(changes),
+            hparams=",".join(changes(hparams, self.named_set())),
             output_dir=str(Path(self.output_dir or "", name)),
-            keep_checkpoint_max=KEPT_CHECKPOINTS,
+            keep_checkpoint_max=2,  # nothing is averaged; twenty rows need space
             random_seed=parse_value("--seeds", seed, int),
         )
 
@@ -145,9 +140,8 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) ->
 
     run = RunFolder(flags.output_dir or "")
     recorded = run.flags()
-    is_same = True
-    for name in SAME:
-        is_same &= recorded.get(name, "") == str(getattr(flags, name) or "")
+    now = [str(getattr(flags, name) or "") for name in SAME]
+    is_same = now == [recorded.get(name, "") for name in SAME]
     if is_same and read_result(run) and run.manifest().data == data:
         say(f"{run} is finished.")
         return
@@ -164,7 +158,6 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) ->
             t2t_decoder.main.run(decoder)
     finally:
         keras.utils.clear_session()  # models that are no longer used
-        gc.collect()
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from t2tlite.decoding.alignment import Alignment
 from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
-from t2tlite.programs.documents.tag_projection import Projection, Translated
+from t2tlite.programs.documents.tag_projection import Projection, Sentences, Translated
 
 # These elements, and text, may begin and end within a word
 FORMATTING = frozenset(
@@ -189,9 +188,7 @@ class Run:
         self._read(nodes)
         self.text = "".join(self._parts)
 
-    def translated(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> str:
+    def translated(self, split: SplitText, sentences: Sentences) -> str:
         """The run as HTML, with translations in place of its sentences."""
         first = visible(self._texts[0])
         last = visible(self._texts[-1])

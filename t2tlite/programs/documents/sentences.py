@@ -45,7 +45,8 @@ EMOJI = "©®™\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 ASIDE = rf"[\s{EMOJI}{JOINER}\ufe0e\ufe0f\U000e0020-\U000e007f]"
 BULLET = rf"[*•‣◦⁃∙·–—#>~=|_{REMOVED}-]++(?=\s)"
 ASIDES_BEFORE = re.compile(rf"\A(?:{ASIDE}|{BULLET})*+")
-REVERSED_ASIDES_BEHIND = re.compile(rf"\A{ASIDE}*+")
+# of a sentence read backwards
+ASIDES_BEHIND = re.compile(rf"\A{ASIDE}*+")
 
 
 class Segment(NamedTuple):
@@ -88,7 +89,7 @@ def split_text(text: str, language: str = "en") -> SplitText:
             sentence = ""
             if LETTER_OR_DIGIT.search(piece):
                 sentence = ASIDES_BEFORE.sub("", piece)
-                sentence = REVERSED_ASIDES_BEHIND.sub("", sentence[::-1])[::-1]
+                sentence = ASIDES_BEHIND.sub("", sentence[::-1])[::-1]
             if not sentence:
                 between += piece
                 continue
@@ -120,19 +121,12 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
     """Yields the offsets behind the sentences of a line, by sentencex alone.
 
     sentencex gets every white space as a space: some of its rules (those for initials
-    in Portuguese) panic at a no-break space. If another rule panics, the line is one
-    sentence.
+    in Portuguese) panic at a no-break space.
     """
     line = re.sub(r"\s", " ", line)
     start = 0
     while start < len(line):
-        window = line[start : start + WINDOW]
-        try:
-            pieces = sentencex.segment(code, window)
-        except BaseException as error:  # a panic in Rust is not an Exception
-            if type(error).__name__ != "PanicException":
-                raise
-            pieces = [window]
+        pieces = sentencex.segment(code, line[start : start + WINDOW])
         is_last = start + WINDOW >= len(line)
         if not is_last and 2 * len(pieces[-1]) < WINDOW:
             pieces.pop()  # it is read again with what follows

@@ -20,8 +20,8 @@ from t2tlite.decoding.alignment import Alignment
 from t2tlite.programs.documents.html_tree import TEXT, Node
 from t2tlite.programs.documents.sentences import SplitText
 
-# a text, and the translation and alignment of each of its sentences
-Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
+Sentences = Sequence[tuple[str, Alignment]]  # the translation of each
+Translated = tuple[SplitText, Sentences]  # a text, and those of its sentences
 
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
@@ -55,9 +55,7 @@ class Projection:
     translation as HTML, as far as it is written.
     """
 
-    def __init__(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> None:
+    def __init__(self, split: SplitText, sentences: Sentences) -> None:
         self._text = split.join([segment.sentence for segment in split.segments])
         self._translation = split.join([text for text, _ in sentences])
         self._source: list[Word] = []
@@ -82,9 +80,7 @@ class Projection:
         self._add_text(end)
         return "".join(self._parts)
 
-    def _read(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> None:
+    def _read(self, split: SplitText, sentences: Sentences) -> None:
         source_at = 0
         target_at = 0
         for segment, translated in zip(split.segments, sentences, strict=True):
@@ -173,11 +169,12 @@ class Projection:
             words = set(itertools.chain.from_iterable(self._aligned[low:high]))
             shared |= words & owners.keys()
             owners.update(dict.fromkeys(words, number))
-        own = sorted(owners.keys() - shared)
-        low = bisect_left(own, start, key=lambda i: self._target[i].core_start)
-        high = bisect_right(own, end, key=lambda i: self._target[i].core_end)
+        claimed = sorted(owners.keys() - shared)
+        low = bisect_left(claimed, start, key=lambda i: self._target[i].core_start)
+        high = bisect_right(claimed, end, key=lambda i: self._target[i].core_end)
         rows: dict[int, list[int]] = {}
-        for number, group in itertools.groupby(own[low:high], key=owners.__getitem__):
+        inside = claimed[low:high]
+        for number, group in itertools.groupby(inside, key=owners.__getitem__):
             row = list(group)
             if len(row) > len(rows.get(number, [])):
                 rows[number] = row

@@ -7,22 +7,17 @@ the colours of the page around them.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from markdown_it import MarkdownIt
 
 from t2tlite.programs.templates import fill_in
 
 # not the _ inside a name
-INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
-# at the beginning of a text: a list, a rule, a quotation
-BLOCK_MARKUP = re.compile(r"^(\d*)((?<=\d)[.)](?=\s|$)|[-+=](?=[-+=\s]|$)|>)")
+MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
-MAX_LINES = 4
-MAX_POINTS = 200  # a longer line is drawn through the means of this many segments
 MAX_VALUE = 1e100  # a larger one is left out
 
 
@@ -30,11 +25,15 @@ class Verbatim(str):
     """Markdown or HTML, which is not escaped."""
 
 
-def render(template: str, facts: Mapping[str, Any]) -> str:
+def render(facts: Mapping[str, Any]) -> str:
     """A report in Markdown."""
-    filters = {"code": code, "listing": listing, "html": Verbatim}
-    path = f"programs/report/{template}"
-    return fill_in(path, facts, filters, finalize=as_markdown) + "\n"
+    filters: dict[str, Callable[..., Any]] = {
+        "code": code,
+        "listing": listing,
+        "html": Verbatim,
+    }
+    template = "programs/report/report.md.jinja"
+    return fill_in(template, facts, filters, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
@@ -58,8 +57,7 @@ def as_markdown(value: object) -> str:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     text = "" if value is None else _line(str(value))
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    escaped = INLINE_MARKUP.sub(r"\\\g<0>", escaped)
-    return BLOCK_MARKUP.sub(r"\1\\\2", escaped)
+    return MARKUP.sub(r"\\\g<0>", escaped)
 
 
 def code(value: object) -> str:
@@ -97,37 +95,30 @@ class Axis(NamedTuple):
 
 
 def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]]) -> str:
-    """Draws up to four lines over training steps: `series`, name -> step -> value,
-    which are in `unit`. Empty if there is nothing to draw.
+    """Draws lines over training steps: `series`, name -> step -> value, which are in
+    `unit`. Empty if there is nothing to draw.
     """
     lines = {}
+    every: list[tuple[int, float]] = []
     for name, values in series.items():
-        points = _points(values)
-        if points and len(lines) < MAX_LINES:
+        points = []
+        for step, value in sorted(values.items()):
+            if abs(value) < MAX_VALUE:
+                points.append((step, value))
+        if points:
             lines[name] = points
+            every += points
     if not lines:
         return ""
-    steps, values = np.concatenate(list(lines.values())).T
+    steps, heights = zip(*every, strict=True)
     facts = {
         "title": title,
         "unit": unit,
         "lines": lines,
-        "steps": Axis(_ticks(0.0, steps.max()), LEFT, RIGHT),
-        "values": Axis(_ticks(values.min(), values.max()), BOTTOM, TOP),
+        "steps": Axis(_ticks(0.0, max(steps)), LEFT, RIGHT),
+        "values": Axis(_ticks(min(heights), max(heights)), BOTTOM, TOP),
     }
     return fill_in("programs/report/chart.svg.jinja", facts, autoescape=True)
-
-
-def _points(values: Mapping[int, float]) -> list[list[float]]:
-    """The points of a line, at most MAX_POINTS, each a step and a value."""
-    points = []
-    for step in sorted(values):
-        if abs(values[step]) < MAX_VALUE:
-            points.append([float(step), values[step]])
-    if len(points) <= MAX_POINTS:
-        return points
-    segments = np.array_split(points, MAX_POINTS)
-    return [segment.mean(axis=0).tolist() for segment in segments]
 
 
 def _ticks(low: float, high: float) -> list[float]:

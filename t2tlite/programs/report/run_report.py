@@ -8,11 +8,14 @@ missing.
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.backend.event_processing.event_accumulator import (
+    TENSORS,
+    EventAccumulator,
+)
 from tensorboard.util.tensor_util import make_ndarray
 
 from t2tlite import registry
@@ -27,18 +30,13 @@ from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.task import open_task, signature_lines
 from t2tlite.training.cost import count_parameters
 
-T = TypeVar("T")
-Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
-
-SAMPLES = 8
-
 
 class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
 
     def attempt(
-        self, read: Callable[..., T], *arguments: Any, consequence: str = ""
-    ) -> T | None:
+        self, read: Callable[..., Any], *arguments: Any, consequence: str = ""
+    ) -> Any:
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
             return read(*arguments)
@@ -56,7 +54,7 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
     """
     missing = Missing()
     attempt = missing.attempt
-    manifest = attempt(run.manifest, consequence="Problem and data are not known. ")
+    manifest = attempt(run.manifest)
     hparams = attempt(run.hparams)
     set_name = run.flags().get("hparams_set", "")
     base = None
@@ -94,31 +92,30 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
         facts["parameters"] = attempt(count_parameters, hparams, sizes)
     if decodes:
         unshown = f"The outputs of {decodes[0].name} cannot be shown. "
-        arguments = (run, data_dir, decodes[0], missing)
-        facts["samples"] = attempt(_samples, *arguments, consequence=unshown)
+        source = (run, data_dir, decodes[0], missing)
+        facts["samples"] = attempt(_samples, *source, consequence=unshown)
     page, markdown = run.report_files
-    text = render("report.md.jinja", {**facts, "draws": True})
-    write_text(page, to_html(facts["title"], text))
-    write_text(markdown, render("report.md.jinja", facts))
+    drawn = render({**facts, "draws": True})
+    write_text(page, to_html(facts["title"], drawn))
+    write_text(markdown, render(facts))
     return page, markdown
 
 
-def read_metrics(folder: Path, missing: Missing) -> Scalars:
-    """Reads the scalars in TensorBoard's event files, each up to damage. What a resumed
-    run repeated replaces the earlier values.
+def read_metrics(folder: Path, missing: Missing) -> dict[str, dict[int, float]]:
+    """Reads the scalars in TensorBoard's event files, each up to damage: name -> step
+    -> value. What a resumed run repeated replaces the earlier values.
     """
-    every = {event_accumulator.TENSORS: 0}
-    events = event_accumulator.EventAccumulator(str(folder), every)
+    events = EventAccumulator(str(folder), {TENSORS: 0})
     damaged = "TensorBoard's events are damaged: "
     missing.attempt(events.Reload, consequence=damaged)
     metrics = {}
-    for tag in events.Tags()[event_accumulator.TENSORS]:
+    for tag in events.Tags()[TENSORS]:
         values = missing.attempt(_scalars, events, tag, consequence=damaged)
         metrics[tag] = values or {}
     return metrics
 
 
-def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, float]:
+def _scalars(events: EventAccumulator, tag: str) -> dict[int, float]:
     values = {}
     for event in events.Tensors(tag):
         array = make_ndarray(event.tensor_proto)
@@ -127,20 +124,19 @@ def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, 
     return dict(sorted(values.items()))
 
 
-def charts(metrics: Scalars) -> list[str]:
+def charts(metrics: dict[str, dict[int, float]]) -> list[str]:
     """A chart of the loss and of each metric that chooses checkpoints, with a line for
     training and each dev set.
     """
-    titles = {"loss": "Loss", **METRIC_NAMES}
-    series: dict[str, dict[str, Mapping[int, float]]] = {name: {} for name in titles}
-    for tag, values in metrics.items():
-        line, _, metric = tag.rpartition("/")
-        if metric in series:
-            series[metric]["training" if line == "train" else line] = values
     drawn = []
-    for metric, lines in series.items():
+    for metric, title in {"loss": "Loss", **METRIC_NAMES}.items():
+        lines = {}
+        for tag, values in metrics.items():
+            if tag.endswith(f"/{metric}"):
+                name = tag.removesuffix(f"/{metric}")
+                lines["training" if name == "train" else name] = values
         unit = "nats per target token" if metric == "loss" else "percent"
-        drawn.append(line_chart(titles[metric], unit, lines))
+        drawn.append(line_chart(title, unit, lines))
     return list(filter(None, drawn))
 
 
@@ -154,7 +150,7 @@ def _samples(
     lacking = "Samples lack sources and references. "
     pairs = missing.attempt(_pairs, run, data_dir, record, consequence=lacking)
     samples = []
-    for i in evenly_spaced(len(outputs), SAMPLES):
+    for i in evenly_spaced(len(outputs), 8):
         sample: dict[str, Any] = {"number": i + 1}
         if pairs:
             sample["source"], sample["reference"] = pairs[i]
@@ -179,18 +175,8 @@ def _pairs(
     return list(zip(sources, references, strict=True))
 
 
-def _checkpoint(record: DecodeRecord) -> str:
-    """The checkpoint with its folder, and the number of runs if several decoded
-    together.
-    """
-    name = "/".join(Path(record.checkpoint).parts[-2:])
-    runs = len(record.other_checkpoints) + 1
-    return name if runs == 1 else f"{name} in an ensemble of {runs} runs"
-
-
 # what the template calls
 FUNCTIONS = {
-    "checkpoint": _checkpoint,
     "default_options": DecodeHParams(),
     "fields": vars,
     "metric_names": METRIC_NAMES,

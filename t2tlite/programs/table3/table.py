@@ -17,12 +17,10 @@ from t2tlite.config import HParams
 from t2tlite.console import markdown_table
 from t2tlite.data.manifest import RunManifest
 from t2tlite.data.splits import DEV
-from t2tlite.files.atomic_file import write_text
-from t2tlite.files.own_files import own
-from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.files import atomic_file, own_files
+from t2tlite.programs.table3.rows import ROWS, Row, changes
 from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import NO_COST
 from t2tlite.training.cost import count_parameters, flops_per_step
 
 BEAM_SIZE = 4
@@ -33,7 +31,6 @@ class RowResult:
     """What a run of a row was measured to be."""
 
     hparams: HParams
-    replicas: int
     parameters: int
     perplexity: float  # of dev, per token of the vocabulary, without label smoothing
     score: float  # of dev
@@ -53,28 +50,26 @@ def read_result(run: RunFolder) -> RowResult | None:
         return None
     hparams = run.hparams()
     steps = hparams.train_steps
-    trained_with = run.trained_with()
     evaluations = run.evaluations()
     decoded = None
     for name in (f"{DEV}.{steps}", f"{DEV}.{steps}.beam_size={BEAM_SIZE}"):
         record = run.decode_record(name)
         if record and record.decode_hparams.get("beam_size") == BEAM_SIZE:
             decoded = record
-    if not (evaluations and trained_with and decoded and decoded.signatures):
+    if not (evaluations and decoded and decoded.signatures):
         return None
     if evaluations[-1].step != steps:
         return None
     metric, signature = next(iter(decoded.signatures.items()))  # the main one is first
-    *_, cost = [NO_COST, *run.costs()]
+    costs = run.costs()
     return RowResult(
         hparams=hparams,
-        replicas=trained_with.replicas,
         parameters=count_parameters(hparams, run.manifest().vocabulary_sizes),
         perplexity=evaluations[-1].metrics.get("perplexity", math.inf),
         score=decoded.scores.get(metric, 0.0),
         metric=metric,
         signature=signature,
-        seconds=cost.seconds,
+        seconds=costs[-1].seconds if costs else 0.0,
     )
 
 
@@ -97,7 +92,8 @@ def write_table(folder: Path, problem: str, command: str) -> Path:
     `command` is recorded below it.
     """
     path = folder / "table3.md"
-    write_text(own(path), markdown(read_results(folder), problem, command))
+    text = markdown(read_results(folder), problem, command)
+    atomic_file.write_text(own_files.own(path), text)
     return path
 
 
@@ -105,22 +101,17 @@ def markdown(results: RowResults, problem: str, command: str) -> str:
     """The table, and notes on it. Each row is shown as what differs from the base, and
     the base as what differs from the paper's.
     """
-    runs = []
+    runs: list[RowResult] = []
     group = ""
     lines = []
     base = HParams()
     for row, of_row in results.items():
         runs += of_row
         hparams = of_row[0].hparams
-        changes = []
-        for name, (value, _) in hparams.diff(base).items():
-            changes.append(f"{name}={value}")
-        if row is ROWS[0]:
-            base = hparams
         line = {
             "": "" if row.group == group else row.label,
             "row": row.name,
-            "changes": ", ".join(changes),
+            "changes": ", ".join(changes(hparams, base)),
             "params ×10^6": f"{of_row[0].parameters / 1e6:.3g}",
             "PPL (dev)": _measured(of_row, "perplexity"),
             f"{runs[0].metric} (dev)": _measured(of_row, "score"),
@@ -128,6 +119,8 @@ def markdown(results: RowResults, problem: str, command: str) -> str:
             "PPL": f"{row.perplexity:.2f}",
             "BLEU": f"{row.bleu:.1f}",
         }
+        if row is ROWS[0]:
+            base = hparams
         group = row.group
         lines.append(line)
     facts = {
@@ -148,15 +141,16 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
     for row in rows:
         hparams = row.apply(base).for_replicas(1)
         flops = flops_per_step(hparams, sizes[1], manifest.training.mean_lengths)
-        line = {
-            "row": row.name,
-            "params ×10^6": f"{count_parameters(hparams, sizes) / 1e6:.3g}",
-            "paper": str(row.parameters or ""),
-            "FLOPs per step": f"{flops:.2e}",
-            "steps": f"{hparams.train_steps:,}",
-            "FLOPs in all": f"{flops * hparams.train_steps:.2e}",
-        }
-        lines.append(line)
+        lines.append(
+            {
+                "row": row.name,
+                "params ×10^6": f"{count_parameters(hparams, sizes) / 1e6:.3g}",
+                "paper": str(row.parameters or ""),
+                "FLOPs per step": f"{flops:.2e}",
+                "steps": f"{hparams.train_steps:,}",
+                "FLOPs in all": f"{flops * hparams.train_steps:.2e}",
+            }
+        )
     return (
         f"{_table(lines, labels=1)}\nBy formula, for one replica and each seed."
         f" Vocabulary: {sizes[1]:,} pieces (paper: 37,000)."
@@ -164,9 +158,9 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
 
 
 def _table(lines: Sequence[Mapping[str, str]], labels: int) -> str:
-    """Lines of cells by column as a table; empty if there are none."""
+    """Lines of cells by column as a table."""
     rows = [list(line.values()) for line in lines]
-    return markdown_table(list(lines[0]), rows, labels) if lines else ""
+    return markdown_table(list(lines[0]), rows, labels)
 
 
 def shown_versions() -> str:

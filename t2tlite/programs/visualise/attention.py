@@ -16,7 +16,6 @@ import hashlib
 import html
 import json
 import re
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ import numpy as np
 from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.templates import package_text
 
-KINDS = ("encoder", "decoder", "cross")
 START = "<start>"  # what the decoder reads at its first position: a vector of zeros
 # control characters, those of the writing direction, and halves of others
 UNPRINTABLE = re.compile(
@@ -72,11 +70,6 @@ class Attention:
     source_words: Sequence[int] = ()
     target_words: Sequence[int] = ()
 
-    def layers(self, kind: str) -> list[np.ndarray]:
-        """The weights of a kind, layer by layer: `encoder`, `decoder` or `cross`."""
-        stack: list[np.ndarray] = getattr(self, kind)
-        return stack
-
     def queries(self, kind: str) -> list[str]:
         """The pieces of the rows. A target piece is at the position that predicts
         it.
@@ -92,12 +85,11 @@ class Attention:
         return self.source_pieces
 
     def save(self, path: str | Path) -> None:
-        """Writes the page to a file. Raises ValueError unless its name ends in .html."""
+        """Writes the page to a file. Raises ValueError unless it ends in .html."""
         if Path(path).suffix.lower() != ".html":
             raise ValueError(
                 f"The file of a page must end in .html. Received: {path}. The page"
-                " saves what it shows as PNG or SVG; docs/python.md draws weights with"
-                " matplotlib."
+                " saves what it shows as PNG or SVG."
             )
         write_text(Path(path), page(self))
 
@@ -106,12 +98,9 @@ class Attention:
         """The run's name and the step, as headings name them; empty if they are not
         known.
         """
-        parts = []
-        if self.run:
-            parts.append(Path(self.run).resolve().name)
-        if self.step is not None:
-            parts.append(f"step {self.step:,}")
-        return ", ".join(parts)
+        run = Path(self.run).resolve().name if self.run else ""
+        step = "" if self.step is None else f"step {self.step:,}"
+        return ", ".join(filter(None, [run, step]))
 
     def file_name(self) -> str:
         """A file name for the sentence pair, without ending: words of the source and a
@@ -123,9 +112,7 @@ class Attention:
         return f"{words[:40].strip('-') or 'sentence'}-{digest}"
 
     def __repr__(self) -> str:
-        source = textwrap.shorten(self.source, 40)
-        target = textwrap.shorten(self.target, 40)
-        return f"<Attention: {source!r} to {target!r}>"
+        return f"<Attention: {self.source!r:.60} to {self.target!r:.60}>"
 
     def _repr_html_(self) -> str:
         # in a frame, so that its style and the notebook's stay apart
@@ -150,15 +137,17 @@ def page(attention: Attention) -> str:
     count = sum(map(np.size, layers))
     if count > MAX_WEIGHTS:
         raise ValueError(
-            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose a"
-            " shorter sentence."
+            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Shorten"
+            " the sentence."
         )
     data = {
         "source": printable(attention.source),
         "target": printable(attention.target),
         "run": printable(attention.origin),
         "name": attention.file_name(),
-        "kinds": [_kind_data(attention, kind) for kind in KINDS],
+        "kinds": [
+            _kind_data(attention, kind) for kind in ("encoder", "decoder", "cross")
+        ],
     }
     document = _text("attention.html")
     document = document.replace("STYLE_GOES_HERE", _text("attention.css"))
@@ -181,8 +170,9 @@ def _kind_data(attention: Attention, kind: str) -> dict[str, Any]:
     """One kind of attention as the page's scripts read it. Weights are in 16 bits, low
     byte first, in base64.
     """
+    layers: list[np.ndarray] = getattr(attention, kind)
     packed = []
-    for number, layer in enumerate(attention.layers(kind), 1):
+    for number, layer in enumerate(layers, 1):
         weights = np.round(layer * SCALE).astype("<u2").tobytes()
         text = base64.b64encode(weights).decode("ascii")
         packed.append({"number": number, "weights": text})
@@ -190,6 +180,6 @@ def _kind_data(attention: Attention, kind: str) -> dict[str, Any]:
         "name": kind,
         "queries": list(map(printable, attention.queries(kind))),
         "keys": list(map(printable, attention.keys(kind))),
-        "heads": list(range(1, 1 + len(attention.layers(kind)[0]))),
+        "heads": list(range(1, 1 + len(layers[0]))),
         "layers": packed,
     }

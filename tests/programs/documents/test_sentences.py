@@ -127,17 +127,6 @@ def test_any_text_is_put_together_again(text, language):
     assert not any(map(str.isalnum, result.after))
 
 
-def test_a_line_at_which_sentencex_panics_is_one_sentence(monkeypatch):
-    panic = type("PanicException", (BaseException,), {})
-
-    def segment(code, text):
-        raise panic
-
-    monkeypatch.setattr("sentencex.segment", segment)
-    segments = split_text("We cry. We laugh.\nYes.").segments
-    assert [sentence for _, sentence in segments] == ["We cry. We laugh.", "Yes."]
-
-
 def test_a_long_line_is_split_as_a_short_one():
     """Longer than what sentencex reads at once."""
     sentences = ["Dr. Smith met J. R. Miller (at 5 p.m.).", "They left the U.S. soon."]

@@ -13,7 +13,7 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
     page, text = report(tiny_run, run)
     for expected in (
         "<h1>unknown problem, hparam set not recorded</h1>",
-        "Problem and data are not known. A run needs its manifest.json.",
+        "A run needs its manifest.json.",
         "has none: was it copied whole?",
         "The run has no TensorBoard events to draw.",
         "The versions that trained the run are not recorded.",

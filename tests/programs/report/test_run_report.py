@@ -49,7 +49,7 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         "| trained | 120 steps |",
         f"| parameters | {parameters:,} |",
         "| training pairs | 1,500 |",
-        "| score on test | BLEU 38.29 (averaged/model.ckpt-120) |",
+        "| score on test | BLEU 38.29 (`averaged/model.ckpt-120`) |",
         "| test | 120 | `averaged/model.ckpt-120` | 40 | 38.29 |\n",
         "| test | 120 | `averaged/model.ckpt-120` | beam_size 4, alpha 0.6 | 12.3 s | `"
         + SIGNATURE.replace("|", "\\|")

@@ -68,7 +68,7 @@ def test_table_of_the_papers_own_results():
         hparams = row.apply(transformer_base())
         size = (row.parameters or 65) * 1_000_000
         measured = row.perplexity, row.bleu, "BLEU", "signature"
-        results[row] = [RowResult(hparams, 8, size, *measured, 3600.0)]
+        results[row] = [RowResult(hparams, size, *measured, 3600.0)]
     text = markdown(results, "wmt_ende", "t2t-table3")
     for row in ROWS:
         values = cells(text, row.name)
@@ -79,7 +79,7 @@ def test_table_of_the_papers_own_results():
     assert [cells(text, name)[0] for name in labelled] == labels
     assert cells(text, "h4")[2] == "num_heads=4"
     assert cells(text, "big")[2].endswith(", train_steps=300000")
-    assert "20 runs, 20.0 hours of training in all, on 8 replica(s)." in text
+    assert "20 runs, 20.0 hours of training in all." in text
 
 
 def test_table_has_the_finished_runs_of_a_folder(run_of_row, tmp_path):
