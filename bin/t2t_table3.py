@@ -63,10 +63,10 @@ class Table3Flags(
         tuple, "Rows and groups (A to E), comma-separated; by default all but big."
     )
     seeds: tuple[str, ...] = checked_field(
-        ("1",), "Train each row once with each of these seeds, comma-separated."
+        ("1",), "Train each row with each of these seeds, comma-separated."
     )
     train_steps: int | None = optional_field(
-        int, "Optimizer steps in total; by default the hparam set's train_steps."
+        int, "Optimizer steps; by default those of the hparam set."
     )
     dry_run: bool = checked_field(
         False, "Do not train; print the sizes and costs of the rows by formula."

@@ -158,9 +158,9 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
 
 
 def _table(lines: Sequence[Mapping[str, str]], labels: int) -> str:
-    """Lines of cells by column as a table."""
+    """Lines of cells by column as a table; empty if there are none."""
     rows = [list(line.values()) for line in lines]
-    return markdown_table(list(lines[0]), rows, labels)
+    return markdown_table(list(lines[0]), rows, labels) if lines else ""
 
 
 def shown_versions() -> str:
