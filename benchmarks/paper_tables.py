@@ -171,10 +171,10 @@ def small_scale(text: str) -> dict[str, tuple[str, str]]:
     results = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) > 14 and re.fullmatch(r"\w+", cells[1]):
+        if len(cells) > 7 and re.fullmatch(r"\w+", cells[1]):
             results[cells[1]] = (
-                cells[12] or "not measured",
-                cells[13] or "not measured",
+                cells[4] or "not measured",
+                cells[5] or "not measured",
             )
     return results
 

@@ -22,13 +22,11 @@ that token.
 """
 
 import dataclasses
-from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
-from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.same_file import check_not_overwritten
 
@@ -48,7 +46,6 @@ class AttentionFlags(groups.TensorFlowFlags, groups.CheckpointFlags, groups.RunF
 def main(flags: AttentionFlags) -> None:
     """Computes the weights, writes the page, and prints its path."""
     from t2tlite.programs.runs.load import load, run_files
-    from t2tlite.programs.visualise.attention import page
 
     folder = groups.existing_run(flags)
     inputs = run_files([folder], flags.checkpoint_path)
@@ -61,8 +58,8 @@ def main(flags: AttentionFlags) -> None:
     if flags.target is None:
         print(f"translation  {attention.target}")
     name = f"{model.step}-{attention.file_name()}.html"
-    path = Path(flags.html or own(folder.own("attention") / name))
-    write_text(path, page(attention))
+    path = flags.html or own(folder.own("attention") / name)
+    attention.save(path)
     print(f"page         {path}")
 
 

@@ -3,11 +3,10 @@ as Markdown.
 
   t2t-report --output_dir=RUN
 
-writes RUN/report.html and RUN/report.md: problem and hparam set, scores with their
-signatures, samples beside their references (a parser's as drawn trees), training
-curves, checkpoints, hyperparameters that differ from the set, data with hashes,
-versions and the command. The HTML file needs no other file and no network, prints well
-and follows the reader's dark mode.
+writes RUN/report.html and RUN/report.md: scores with their signatures, samples beside
+their references, training curves, cost, hyperparameters that differ from the set, data
+with hashes, versions and the command. The HTML file needs no other file and no network,
+prints well and follows the reader's dark mode.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that
 first. Sources and references are read from the data that the run was trained on, or
@@ -16,11 +15,9 @@ report shows what there is, and says what is missing. For an hparam set of your 
 give --t2t_usr_dir too.
 """
 
-import contextlib
 import dataclasses
 from pathlib import Path
 
-from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 
@@ -39,12 +36,8 @@ def main(flags: ReportFlags) -> None:
     load_tensorflow()
     from t2tlite.programs.report.run_report import write_report
 
-    base = None
-    # none recorded, or not registered: the report says so
-    with contextlib.suppress(ValueError):
-        base = registry.get_hparams(folder.flags().get("hparams_set", ""))
     data_dir = Path(flags.data_dir) if flags.data_dir else None
-    for path in write_report(folder, data_dir, base):
+    for path in write_report(folder, data_dir):
         print(path)
 
 

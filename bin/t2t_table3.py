@@ -21,7 +21,7 @@ pos_learned; and big, only if it is named, for three times as many steps.
 
 O/ROW (--output_dir=O) is a run, which t2t-trainer trains, and whose dev split
 t2t-decoder decodes with a beam of 4; further seeds are in O/ROW.seed2, ... The table of
-the runs in O, beside the paper's, is O/table3.md and O/table3.json after each row.
+the runs in O, beside the paper's, is O/table3.md after each row.
 Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there, and
 finished rows are not trained again.
 
@@ -32,7 +32,6 @@ training is refused.
 
 import contextlib
 import dataclasses
-import gc
 import shlex
 import sys
 from pathlib import Path
@@ -44,73 +43,58 @@ from t2tlite.bin.flags import require
 from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.training import (
-    TRANSFORMER_BASE,
-    check_apart,
-    dataset_of,
-    set_and_changes,
-)
-from t2tlite.programs.table3.rows import ROWS, Row, select
+from t2tlite.programs.runs.training import TRANSFORMER_BASE, check_apart, dataset_of
+from t2tlite.programs.table3.rows import ROWS, Row, changes, select
 from t2tlite.run_folder import RunFolder
 
-# of each row; nothing is averaged, and twenty rows need their space
-KEPT_CHECKPOINTS = 2
 SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finished row
 
 
 @dataclasses.dataclass(frozen=True)
 class Table3Flags(
-    groups.TensorFlowFlags,
-    groups.TrainingDataFlags,
-    groups.TrainingFlags,
+    groups.TensorFlowFlags, groups.TrainingDataFlags, groups.TrainingFlags
 ):
     """Which rows are trained, on which data, and for how long."""
 
     output_dir: str | None = optional_field(
-        str, "Folder in which each row has a run, and of the table. It has no default."
+        str, "Folder of the table, in which each row has a run."
     )
     rows: tuple[str, ...] | None = optional_field(
         tuple, "Rows and groups (A to E), comma-separated; by default all but big."
     )
     seeds: tuple[str, ...] = checked_field(
-        ("1",), "Train each row once with each of these seeds, comma-separated."
+        ("1",), "Train each row with each of these seeds, comma-separated."
     )
     train_steps: int | None = optional_field(
-        int, "Optimizer steps in total; by default the hparam set's train_steps."
+        int, "Optimizer steps; by default those of the hparam set."
     )
     dry_run: bool = checked_field(
         False, "Do not train; print the sizes and costs of the rows by formula."
     )
 
+    def named_set(self) -> HParams:
+        """Returns the hparams of --hparams_set."""
+        hparams: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
+        return hparams
+
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
-        base: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
-        base = base.override(groups.hparam_changes(self))
-        if self.train_steps is None:
-            return base
-        return dataclasses.replace(base, train_steps=self.train_steps)
+        base = self.named_set().override(groups.hparam_changes(self))
+        steps = base.train_steps if self.train_steps is None else self.train_steps
+        return dataclasses.replace(base, train_steps=steps)
 
     def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
         name = row.name if seed == "1" else f"{row.name}.seed{seed}"
-        folder = Path(self.output_dir or "") / name
-        hparams_set, changes = set_and_changes(
-            self.hparams_set or TRANSFORMER_BASE,
-            row.apply(self.base()),
-            RunFolder(folder),
-            None,
-        )
+        hparams = row.apply(self.base())
         return t2t_trainer.TrainerFlags(
-            problem=self.problem,
-            data_dir=self.data_dir,
-            t2t_usr_dir=self.t2t_usr_dir,
-            verbosity=self.verbosity,
+            **self.values_of(groups.TensorFlowFlags),
+            **self.values_of(groups.DataFlags),
             worker_gpu=self.worker_gpu,
-            hparams_set=hparams_set,
-            hparams=changes,
-            output_dir=str(folder),
-            keep_checkpoint_max=KEPT_CHECKPOINTS,
+            hparams_set=self.hparams_set or TRANSFORMER_BASE,
+            hparams=",".join(changes(hparams, self.named_set())),
+            output_dir=str(Path(self.output_dir or "", name)),
+            keep_checkpoint_max=2,  # nothing is averaged; twenty rows need space
             random_seed=parse_value("--seeds", seed, int),
         )
 
@@ -128,36 +112,27 @@ def main(flags: Table3Flags) -> None:
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
     runs = []
     for seed in dict.fromkeys(flags.seeds):
-        runs += [flags.of_row(row, seed) for row in rows]
+        for row in rows:
+            runs.append(flags.of_row(row, seed))
     data = groups.training_data(flags)
     load_tensorflow()
-    dataset = dataset_of(data)
+    manifest = dataset_of(data).manifest
 
     from t2tlite.programs.table3.table import cost_table, write_table
 
     if flags.dry_run:
-        print(cost_table(rows, flags.base(), dataset.manifest))
+        print(cost_table(rows, flags.base(), manifest))
         return
     words = shlex.join(["t2t-table3", *flags.words()])
-    failed = []
     for run in runs:
-        try:
-            _train_and_decode(run, dataset.manifest)
-        except (FloatingPointError, MemoryError) as error:
-            failed.append(f"{run.output_dir} ({error})")
-            say(f"Failed: {failed[-1]}")
-        table = write_table(folder, dataset.name, words)
-    if failed:
-        raise ValueError(
-            f"Every row must train to its end. Received: {'; '.join(failed)}. For less"
-            " memory, lower batch_size and raise accumulate_steps, in another folder."
-        )
+        _train_and_decode(run, manifest.data)
+        table = write_table(folder, manifest.name, words)
     print(table.read_text(encoding="utf-8"), end="")
 
 
-def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> None:
-    """Runs t2t-trainer and t2t-decoder for a row, unless it is finished. What they
-    print goes to standard error.
+def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) -> None:
+    """Runs t2t-trainer and t2t-decoder for a row, unless it is finished on this data.
+    What they print goes to standard error.
     """
     import keras
 
@@ -165,16 +140,15 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
 
     run = RunFolder(flags.output_dir or "")
     recorded = run.flags()
-    now = dict(word.removeprefix("--").split("=", 1) for word in flags.words(True))
-    is_same = all(recorded.get(name) == now.get(name) for name in SAME)
-    if is_same and read_result(run) and run.manifest().data == data.data:
+    now = [str(getattr(flags, name) or "") for name in SAME]
+    is_same = now == [recorded.get(name, "") for name in SAME]
+    if is_same and read_result(run) and run.manifest().data == data:
         say(f"{run} is finished.")
         return
     decoder = t2t_decoder.DecoderFlags(
-        output_dir=flags.output_dir,
+        **flags.values_of(groups.TensorFlowFlags),
         data_dir=flags.data_dir,
-        t2t_usr_dir=flags.t2t_usr_dir,
-        verbosity=flags.verbosity,
+        output_dir=flags.output_dir,
         split="dev",
         decode_hparams=f"beam_size={BEAM_SIZE}",
     )
@@ -184,7 +158,6 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
             t2t_decoder.main.run(decoder)
     finally:
         keras.utils.clear_session()  # models that are no longer used
-        gc.collect()
 
 
 if __name__ == "__main__":

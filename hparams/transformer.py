@@ -7,7 +7,7 @@ The rows of Table 3 (t2tlite/programs/table3/rows.py) are the sets `transformer_
 import dataclasses
 
 from t2tlite.config import HParams
-from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.programs.table3.rows import ROWS, Row, changes
 from t2tlite.registry import register_hparams
 
 
@@ -167,9 +167,10 @@ def _register_row(row: Row) -> None:
         return row.apply(transformer_base())
 
     size = "" if row.parameters is None else f", {row.parameters} million parameters"
+    fields = ", ".join(changes(hparam_set(), transformer_base()))
     hparam_set.__name__ = f"transformer_{row.name}"
     hparam_set.__doc__ = (
-        f"Table 3, row ({row.group}), {row.setting}: perplexity {row.perplexity:.2f},"
+        f"Table 3, row ({row.group}), {fields}: perplexity {row.perplexity:.2f},"
         f" BLEU {row.bleu} on newstest2013 after 100,000 steps{size}."
     )
     register_hparams(hparam_set)

@@ -11,7 +11,6 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.util.tensor_util import make_tensor_proto
 
 from t2tlite.programs.report import document
-from t2tlite.programs.report.chart import line_chart
 from t2tlite.programs.report.run_report import Missing, read_metrics
 
 STEPS = st.one_of(st.integers(0, 200), st.sampled_from([2**31, 2**53, 2**63 - 1, -1]))
@@ -75,7 +74,7 @@ def test_event_files_whose_records_are_damaged(data, tmp_path_factory):
 @COSTLY
 @given(title=TEXTS, unit=TEXTS, lines=LINES)
 def test_any_chart(title, unit, lines):
-    assert survives(lambda: line_chart(title, unit, lines))
+    assert survives(lambda: document.line_chart(title, unit, lines))
 
 
 @given(text=TEXTS)

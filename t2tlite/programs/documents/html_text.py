@@ -18,10 +18,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from t2tlite.decoding.alignment import Alignment
 from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
-from t2tlite.programs.documents.tag_projection import Span, Translated, project
+from t2tlite.programs.documents.tag_projection import Projection, Sentences, Translated
 
 # These elements, and text, may begin and end within a word
 FORMATTING = frozenset(
@@ -33,8 +32,8 @@ WITHOUT_SPACES = re.compile(
     "\U00020000-\U0003ffff]"
 )
 WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][.!?…,;:)。！？]+)\Z")
-EDGE = 8  # characters at either end of a text that show whether a word ends
-OBJECT = "\ufffc"  # stands for an object at the edge of a text
+LOOK_BEHIND = 8  # characters at the end of a text that show whether a word ends
+OBJECT = "\ufffc"  # stands for an object in a text
 
 
 class PlainText(NamedTuple):
@@ -61,19 +60,14 @@ class HtmlText:
     """
 
     def __init__(self, document: str, inline: bool = True) -> None:
+        self.texts: list[str] = []
+        self.inline_tags = 0  # elements and other markup within runs
         self._inline = inline
         self._parts: list[str | Run] = []
         nodes = read_tree(document)
         for node in nodes:
             _measure(node)
         self._read(nodes)
-        self._runs = [part for part in self._parts if isinstance(part, Run)]
-        self.texts = [run.text for run in self._runs]
-
-    @property
-    def inline_tags(self) -> int:
-        """How many elements and other markup are within runs."""
-        return sum(run.tags for run in self._runs)
 
     def translated(self, translations: Iterator[Translated]) -> str:
         """The document with the next translations, one for each of `texts`."""
@@ -106,16 +100,21 @@ class HtmlText:
         cuts = _cuts_of_menu(row) or _cuts(row)
         for start, end in pairwise([0, *cuts, len(row)]):
             nodes = row[start:end]
-            left = right = len(nodes)
-            if any(node.has_words for node in nodes):
-                shown = [i for i, node in enumerate(nodes) if _is_shown(node)]
-                left = shown[0]
-                right = shown[-1] + 1
+            left = right = 0
+            for index, node in enumerate(nodes):
+                if node.text.strip(f" {OBJECT}"):
+                    left = left if right else index
+                    right = index + 1
+            if not any(node.has_words for node in nodes):
+                right = left
             self._keep(nodes[:left])
             if right == left + 1 and nodes[left].children:
                 self._read_inside(nodes[left])
             elif left < right:
-                self._parts.append(Run(nodes[left:right]))
+                run = Run(nodes[left:right])
+                self._parts.append(run)
+                self.texts.append(run.text)
+                self.inline_tags += run.tags
             self._keep(nodes[right:])
 
     def _keep(self, nodes: Sequence[Node]) -> None:
@@ -125,46 +124,41 @@ class HtmlText:
 
 def _measure(node: Node) -> None:
     """Records what the neighbours of a node must know of its text."""
-    children = node.children
-    for child in children:
+    for child in node.children:
         _measure(child)
-    node.separates |= any(child.separates for child in children) or any(_cuts(children))
+        node.separates |= child.separates
+        node.text += child.text
+    node.separates |= bool(_cuts(node.children))
+    node.has_words = LETTER_OR_DIGIT.search(node.text) is not None
+    node.is_link = node.name == "a" or _are_links(node.children)
     if node.is_object:
         node.text = OBJECT
-        return
-    if children:
-        text = "".join([child.text for child in children])
-        node.text = text if len(text) < 2 * EDGE else text[:EDGE] + text[-EDGE:]
-    worded = [child for child in children if child.has_words]
-    node.has_words = bool(worded) or LETTER_OR_DIGIT.search(node.text) is not None
-    all_are_links = bool(worded) and all(child.is_link for child in worded)
-    node.is_link = node.name == "a" or all_are_links
 
 
-def _is_shown(node: Node) -> bool:
-    return node.has_words or node.text.strip(f" {OBJECT}") != ""
+def _are_links(row: Sequence[Node]) -> bool:
+    """Whether all words of a row are in links."""
+    worded = [node.is_link for node in row if node.has_words]
+    return bool(worded) and all(worded)
 
 
 def _cuts_of_menu(row: Sequence[Node]) -> list[int]:
     """The indices around each link if all words of a row are in several links."""
-    worded = [index for index, node in enumerate(row) if node.has_words]
-    if len(worded) < 2 or not all(row[index].is_link for index in worded):
-        return []
     cuts = []
-    for index in worded:
-        cuts += [index, index + 1]
-    return cuts
+    for index, node in enumerate(row):
+        if node.has_words:
+            cuts += [index, index + 1]
+    return cuts if len(cuts) > 2 and _are_links(row) else []
 
 
-def _cuts(row: Sequence[Node]) -> Iterator[int]:
+def _cuts(row: Sequence[Node]) -> list[int]:
     """The indices of the nodes whose words would touch those before."""
+    cuts = []
     last: Node | None = None  # with text
     for index, node in enumerate(row):
-        if not node.text:
-            continue
-        if last is not None and _touch(last, node):
-            yield index
-        last = node
+        if last is not None and node.text and _touch(last, node):
+            cuts.append(index)
+        last = node if node.text else last
+    return cuts
 
 
 def _touch(last: Node, node: Node) -> bool:
@@ -175,7 +169,7 @@ def _touch(last: Node, node: Node) -> bool:
         return False
     if WITHOUT_SPACES.match(last.text[-1]) and WITHOUT_SPACES.match(behind):
         return last.name == node.name == "a"
-    return WORD_END.search(last.text) is not None
+    return WORD_END.search(last.text[-LOOK_BEHIND:]) is not None
 
 
 class Run:
@@ -185,53 +179,44 @@ class Run:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.tags = 0
-        self._texts: list[Node] = []
+        self._nodes = nodes
+        self._texts: list[str] = []  # as in the document
         self._parts: list[str] = []
         self._length = 0
         self._has_space = False  # since the last word or object
         self._is_behind_object = False
-        self._spans = self._read(nodes)
+        self._read(nodes)
         self.text = "".join(self._parts)
 
-    def translated(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> str:
+    def translated(self, split: SplitText, sentences: Sentences) -> str:
         """The run as HTML, with translations in place of its sentences."""
-        first = visible(self._texts[0].source)
-        last = visible(self._texts[-1].source)
+        first = visible(self._texts[0])
+        last = visible(self._texts[-1])
         before = first[: len(first) - len(first.lstrip())]
         behind = last[len(last.rstrip()) :]
-        translation = project(self._spans, split, sentences)
+        translation = Projection(split, sentences).html(self._nodes)
         return f"{_escaped(before)}{translation}{_escaped(behind)}"
 
-    def _read(self, nodes: Sequence[Node]) -> list[Span]:
-        """Adds the text of nodes; returns the elements and other markup."""
-        spans = []
+    def _read(self, nodes: Sequence[Node]) -> None:
+        """Adds the text of nodes, and records where in it each is."""
         for node in nodes:
+            node.start = self._length
             if node.name == TEXT:
                 self._add_text(node)
-                continue
-            span = Span(self._length, node.source, end_tag=node.end)
-            self.tags += 1 + (node.end != "")
-            spans.append(span)
-            if node.is_object:
-                self._add_object(span, "".join(node.sources()))
+            elif node.is_object:
+                if self._is_behind_object and self._has_space:
+                    node.source = f" {node.source}"
+                self._is_behind_object = True
+                self._has_space = False
             else:
-                span.inside = self._read(node.children)
-            span.end = self._length
-        return spans
-
-    def _add_object(self, span: Span, source: str) -> None:
-        is_apart = self._is_behind_object and self._has_space
-        span.start_tag = f" {source}" if is_apart else source
-        span.end_tag = ""
-        span.is_object = True
-        self._is_behind_object = True
-        self._has_space = False
+                self._read(node.children)
+            if node.name != TEXT:
+                self.tags += 1 + bool(node.end)
+            node.stop = self._length
 
     def _add_text(self, node: Node) -> None:
-        self._texts.append(node)
-        self._has_space = self._has_space or node.text[:1] == " "
+        self._texts.append(node.source)
+        self._has_space |= node.text.startswith(" ")
         words = node.text.strip()
         if not words:
             return
@@ -242,7 +227,7 @@ class Run:
         self._parts.append(words)
         self._length += len(words)
         self._is_behind_object = False
-        self._has_space = node.text[-1] == " "
+        self._has_space = node.text.endswith(" ")
 
 
 def _escaped(text: str) -> str:

@@ -6,8 +6,6 @@ one begins. Other end tags, comments, void elements, scripts, and what is nested
 deep are nodes without children.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import re
@@ -29,7 +27,7 @@ BLOCKS = frozenset(
     " select summary table tbody td template textarea tfoot th thead title tr ul"
     " xmp".split()
 )
-# never translated, unless translate="yes" says so
+# never translated
 UNTOUCHED = frozenset("code kbd math ruby samp svg var".split())
 PREFORMATTED = frozenset("pre textarea".split())
 # The content of these elements is not markup. <noscript> is read as by a browser
@@ -39,17 +37,11 @@ ESCAPABLE_TEXT = frozenset("title textarea".split())  # has character references
 
 CELLS = frozenset("td th".split())
 ROWS = CELLS | {"tr"}
-ROW_GROUPS = ROWS | {"tbody", "thead", "tfoot"}
+ROW_GROUPS = ROWS | frozenset("tbody thead tfoot".split())
 # the elements that a start tag ends
-ENDED_BY_START = {
-    "p": frozenset(["p"]),
-    "li": frozenset(["li"]),
-    "option": frozenset(["option"]),
-    **dict.fromkeys(("dd", "dt"), frozenset(["dd", "dt"])),
-    **dict.fromkeys(CELLS, CELLS),
-    "tr": ROWS,
-    **dict.fromkeys(("tbody", "thead", "tfoot"), ROW_GROUPS),
-}
+ENDED_BY_START = {**dict.fromkeys(ROW_GROUPS, ROW_GROUPS), "tr": ROWS}
+for kind in ("p", "li", "option", "dd dt", "td th"):
+    ENDED_BY_START |= dict.fromkeys(kind.split(), frozenset(kind.split()))
 # inside these elements a start tag ends none around them
 CONTAINERS = BLOCKS - ENDED_BY_START.keys()
 # inside these elements an end tag ends none around them but another of these
@@ -88,13 +80,14 @@ class Node:
     is_translated: bool = True  # whether its text is
     is_preformatted: bool = False
     separates: bool = False  # whether the texts before and behind are translated apart
-    children: list[Node] = dataclasses.field(default_factory=list)
+    children: "list[Node]" = dataclasses.field(default_factory=list)
     end: str = ""  # the end tag, if the document has it
-    # The visible characters that are translated, with one space for white space: of
-    # text all, of an element those at its beginning and end.
-    text: str = ""
+    text: str = ""  # what is visible and translated, with one space for white space
     has_words: bool = False
     is_link: bool = False  # whether all words are in links
+    # where it is in the text with which it is translated, in characters
+    start: int = 0
+    stop: int = 0
 
     @property
     def is_object(self) -> bool:
@@ -191,55 +184,45 @@ class _Reader:
         self, name: str, source: str, attributes: str, is_closed: bool = False
     ) -> None:
         """Opens an element, after ending those that its start tag ends."""
-        if name in ENDED_BY_START:
-            self._end_by_start(ENDED_BY_START[name])
-        around = self._open[-1]
-        node = self.add(name, source)
-        node.is_translated = _is_translated(name, attributes, around.is_translated)
-        node.is_preformatted |= name in PREFORMATTED
-        if not is_closed and len(self._open) <= MAX_DEPTH:
-            node.separates |= node.is_translated and not around.is_translated
-            self._open.append(node)
-
-    def _end_by_start(self, ended: frozenset[str]) -> None:
+        ended = ENDED_BY_START.get(name, ())
         last = len(self._open)
-        for depth in range(len(self._open) - 1, 0, -1):
-            name = self._open[depth].name
-            if name in ended:
+        for depth in reversed(range(last)):
+            if self._open[depth].name in ended:
                 last = depth
-            elif name in CONTAINERS:
+            elif not ended or self._open[depth].name in CONTAINERS:
                 break
         del self._open[last:]
+        node = self.add(name, source)
+        node.is_translated &= not _is_untouched(name, attributes)
+        node.is_preformatted |= name in PREFORMATTED
+        if not is_closed and len(self._open) <= MAX_DEPTH:
+            self._open.append(node)
 
     def end(self, name: str, source: str) -> None:
         """Ends the innermost element of this name, and those inside it, unless one of
         them keeps its end tags for itself.
         """
         keeping = SCOPES if name in BLOCKS else SCOPES | BLOCKS
-        if name in SCOPES:
-            keeping = frozenset()
-        is_open = any(element.name == name for element in self._open)
-        depth = len(self._open) - 1 if is_open else 0
-        while self._open[depth].name != name:
-            if depth == 0 or self._open[depth].name in keeping:
-                self.add(name, source)
+        for depth in range(len(self._open) - 1, 0, -1):
+            element = self._open[depth]
+            if element.name == name:
+                element.end = source
+                del self._open[depth:]
                 return
-            depth -= 1
-        self._open[depth].end = source
-        del self._open[depth:]
+            if element.name in keeping and name not in SCOPES:
+                break
+        self.add(name, source)
 
 
-def _is_translated(name: str, attributes: str, inherited: bool) -> bool:
-    """Whether the text of an element is translated."""
-    values: dict[str, str] = {}
-    if "translate" in attributes.lower():
-        values = read_attributes(attributes)
-    if "notranslate" in values.get("class", "").split():
-        return False
-    translate = values.get("translate", "inherit").lower()
-    if translate in ("", "yes"):
+def _is_untouched(name: str, attributes: str) -> bool:
+    """Whether the text of an element is not translated."""
+    if name in UNTOUCHED:
         return True
-    return inherited and translate != "no" and name not in UNTOUCHED
+    if "translate" not in attributes.lower():
+        return False
+    values = read_attributes(attributes)
+    classes = values.get("class", "").split()
+    return "notranslate" in classes or values.get("translate", "").lower() == "no"
 
 
 def read_attributes(source: str) -> dict[str, str]:

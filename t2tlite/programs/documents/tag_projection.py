@@ -9,9 +9,6 @@ visible at its place, precedes the word that is aligned to the next word; it sta
 inside its parent and outside its neighbours.
 """
 
-from __future__ import annotations
-
-import dataclasses
 import html
 import itertools
 import re
@@ -20,26 +17,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.documents.html_tree import TEXT, Node
 from t2tlite.programs.documents.sentences import SplitText
 
-# a text, and the translation and alignment of each of its sentences
-Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
+Sentences = Sequence[tuple[str, Alignment]]  # the translation of each
+Translated = tuple[SplitText, Sentences]  # a text, and those of its sentences
 
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
-
-
-@dataclasses.dataclass
-class Span:
-    """An element around a part of a text, or other markup at a place in it."""
-
-    start: int  # in characters of the text
-    start_tag: str
-    end: int = 0
-    end_tag: str = ""
-    inside: list[Span] = dataclasses.field(default_factory=list)
-    is_object: bool = False  # whether it is visible at its place
 
 
 class Word(NamedTuple):
@@ -54,60 +40,28 @@ class Word(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The range of a span in the translation, in characters."""
+    """Where a node is in the translation, in characters. At one place those without
+    words come first.
+    """
 
     start: int
+    has_words: bool
+    number: int  # of the node
     end: int
-    number: int  # of the span
 
 
-def project(
-    spans: Sequence[Span],
-    split: SplitText,
-    sentences: Sequence[tuple[str, Alignment]],
-) -> str:
-    """The translation of a text as HTML, with the spans of the text by the rule above.
-
-    >>> from t2tlite.programs.documents.sentences import split_text
-    >>> split = split_text("a b")
-    >>> project([Span(2, "<i>", 3, "</i>")], split, [("B A", [(1, 0), (0, 1)])])
-    '<i>B</i> A'
+class Projection:
+    """The words of a text and of its translation, and how they are aligned; and the
+    translation as HTML, as far as it is written.
     """
-    text = split.join([sentence for sentence, _ in sentences])
-    if not spans:
-        return html.escape(text, quote=False)
-    writer = _Writer(text, _AlignedWords(split, sentences))
-    writer.write(spans, len(text))
-    writer.add_text(len(text))
-    return "".join(writer.parts)
 
-
-class _AlignedWords:
-    """The words of a text and of its translation, and how they are aligned."""
-
-    def __init__(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> None:
+    def __init__(self, split: SplitText, sentences: Sentences) -> None:
         self._text = split.join([segment.sentence for segment in split.segments])
+        self._translation = split.join([text for text, _ in sentences])
         self._source: list[Word] = []
         self._target: list[Word] = []
         self._aligned: list[list[int]] = []  # of each source word the target words
-        source_at = 0
-        target_at = 0
-        for segment, translated in zip(split.segments, sentences, strict=True):
-            before, source = segment
-            target, alignment = translated
-            first_target = len(self._target)
-            source_words = list(_words(source, source_at + len(before)))
-            self._source += source_words
-            self._target += _words(target, target_at + len(before))
-            aligned: list[list[int]] = [[] for _ in source_words]
-            for i, j in alignment:
-                aligned[i].append(first_target + j)
-            self._aligned += aligned
-            source_at += len(before) + len(source)
-            target_at += len(before) + len(target)
-        self._ends = [word.end for word in self._source]
+        self._read(split, sentences)
         self._core_starts = [word.core_start for word in self._source]
         self._core_ends = [word.core_end for word in self._source]
         # the first target word aligned to each source word or one behind it
@@ -115,121 +69,130 @@ class _AlignedWords:
         for words in reversed(self._aligned):
             self._next.append(min(words, default=self._next[-1]))
         self._next.reverse()
+        self._parts: list[str] = []
+        self._at = 0  # what is written of the translation
+        self._is_behind_object = False
 
-    def placed(self, spans: Sequence[Span], start: int, end: int) -> list[Placed]:
-        """Where spans are in a range of the translation, in order."""
-        rows = self._rows(spans, start, end)
+    def html(self, nodes: Sequence[Node]) -> str:
+        """The translation as HTML, with the markup of the text by the rule above."""
+        end = len(self._translation)
+        self._write(nodes, end)
+        self._add_text(end)
+        return "".join(self._parts)
+
+    def _read(self, split: SplitText, sentences: Sentences) -> None:
+        source_at = 0
+        target_at = 0
+        for segment, translated in zip(split.segments, sentences, strict=True):
+            target, alignment = translated
+            source_at += len(segment.before)
+            target_at += len(segment.before)
+            first_source = len(self._source)
+            first_target = len(self._target)
+            for word in _words(segment.sentence, source_at):
+                self._source.append(word)
+                self._aligned.append([])
+            self._target += _words(target, target_at)
+            for i, j in alignment:
+                self._aligned[first_source + i].append(first_target + j)
+            source_at += len(segment.sentence)
+            target_at += len(target)
+
+    def _write(self, nodes: Sequence[Node], end: int) -> None:
+        """Adds the markup inside a range that ends at an offset, and the text before
+        and between it. A space separates objects from letters and digits.
+        """
+        nodes = [node for node in nodes if node.name != TEXT]
+        for place in self._placed(nodes, self._at, end):
+            node = nodes[place.number]
+            self._add_text(place.start)
+            if not node.is_object:
+                self._parts.append(node.source)
+                self._write(node.children, place.end)
+                self._add_text(place.end)
+                self._parts.append(node.end)
+                continue
+            is_behind_word = self._translation[: self._at][-1:].isalnum()
+            if is_behind_word and not self._is_behind_object:
+                self._parts.append(" ")
+            self._parts += node.sources()
+            self._is_behind_object = True
+
+    def _add_text(self, end: int) -> None:
+        """Adds the text up to an offset."""
+        piece = self._translation[self._at : end]
+        if not piece:
+            return
+        if self._is_behind_object and piece[0].isalnum():
+            self._parts.append(" ")
+        self._parts.append(html.escape(piece, quote=False))
+        self._at = end
+        self._is_behind_object = False
+
+    def _placed(self, nodes: Sequence[Node], start: int, end: int) -> list[Placed]:
+        """Where nodes are in a range of the translation, in order."""
         placed = []
+        rows = self._rows(nodes, start, end)
         for number, row in rows.items():
-            content = self._text[spans[number].start : spans[number].end].strip()
+            content = self._text[nodes[number].start : nodes[number].stop].strip()
             first = self._target[row[0]]
             last = self._target[row[-1]]
             low = first.core_start if content[0].isalnum() else first.start
             high = last.core_end if content[-1].isalnum() else last.end
-            placed.append(Placed(low, high, number))
+            placed.append(Placed(low, True, number, high))
         placed.sort()
         starts = [each.start for each in placed]
         ends = [each.end for each in placed]
-        for number, span in enumerate(spans):
+        for number, node in enumerate(nodes):
             if number in rows:
                 continue
-            place = min(max(self._place(span.start, end), start), end)
+            place = min(max(self._place(node.start, end), start), end)
             before = bisect_left(starts, place) - 1
             if before >= 0 and place < ends[before]:
                 place = starts[before]
-            placed.append(Placed(place, place, number))
-        # at one place markup without words comes first, in the order of the source
-        placed.sort(key=lambda each: (each.start, each.end > each.start, each.number))
-        return placed
+            placed.append(Placed(place, False, number, place))
+        return sorted(placed)
 
     def _rows(
-        self, spans: Sequence[Span], start: int, end: int
+        self, nodes: Sequence[Node], start: int, end: int
     ) -> dict[int, list[int]]:
-        """The longest row of each span's own words within a range of the translation,
-        by the span's number.
+        """The longest row of each node's own words within a range of the translation,
+        by the node's number.
         """
         owners: dict[int, int] = {}
         shared: set[int] = set()
-        for number, span in enumerate(spans):
-            if span.start == span.end:
+        for number, node in enumerate(nodes):
+            if node.start == node.stop:
                 continue
-            low = bisect_right(self._core_ends, span.start)
-            high = bisect_left(self._core_starts, span.end)
+            low = bisect_right(self._core_ends, node.start)
+            high = bisect_left(self._core_starts, node.stop)
             words = set(itertools.chain.from_iterable(self._aligned[low:high]))
             shared |= words & owners.keys()
             owners.update(dict.fromkeys(words, number))
         claimed = sorted(owners.keys() - shared)
         low = bisect_left(claimed, start, key=lambda i: self._target[i].core_start)
         high = bisect_right(claimed, end, key=lambda i: self._target[i].core_end)
-        inside = claimed[low:high]
         rows: dict[int, list[int]] = {}
+        inside = claimed[low:high]
         for number, group in itertools.groupby(inside, key=owners.__getitem__):
             row = list(group)
-            if len(row) > len(rows.get(number, ())):
+            if len(row) > len(rows.get(number, [])):
                 rows[number] = row
         return rows
 
     def _place(self, offset: int, end: int) -> int:
         """Where markup without words is in the translation, by default at the end."""
-        i = bisect_right(self._ends, offset)
+        i = bisect_right(self._core_ends, offset)
+        is_behind_core = i > 0 and offset < self._source[i - 1].end
+        if is_behind_core and self._aligned[i - 1]:
+            return self._target[min(self._aligned[i - 1])].core_end
         following = self._next[i]
-        if following is None:
-            return end
-        is_in_word = i < len(self._source) and self._source[i].core_end <= offset
-        if is_in_word and self._aligned[i]:
-            return self._target[following].core_end
-        return self._target[following].start
+        return end if following is None else self._target[following].start
 
 
 def _words(text: str, offset: int) -> Iterator[Word]:
     """The words of a text that begins at an offset."""
     for match in WORD.finditer(text):
         core = CORE.search(text, *match.span()) or match
-        places = [match.start(), core.start(), core.end(), match.end()]
+        places = (match.start(), *core.span(), match.end())
         yield Word(*[offset + place for place in places])
-
-
-class _Writer:
-    """A translation as HTML with tags, in order. A space separates objects from letters
-    and digits.
-    """
-
-    def __init__(self, text: str, words: _AlignedWords) -> None:
-        self.parts: list[str] = []
-        self._text = text
-        self._words = words
-        self._at = 0
-        self._is_behind_object = False
-
-    def write(self, spans: Sequence[Span], end: int) -> None:
-        """Adds the spans inside a range that ends at an offset, and the text before and
-        between them.
-        """
-        for start, stop, number in self._words.placed(spans, self._at, end):
-            span = spans[number]
-            self.add_text(start)
-            if span.is_object:
-                self._add_object(span.start_tag)
-                continue
-            self.parts.append(span.start_tag)
-            self.write(span.inside, stop)
-            self.add_text(stop)
-            self.parts.append(span.end_tag)
-
-    def add_text(self, end: int) -> None:
-        """Adds the text up to an offset."""
-        piece = self._text[self._at : end]
-        if not piece:
-            return
-        if self._is_behind_object and piece[0].isalnum():
-            self.parts.append(" ")
-        self.parts.append(html.escape(piece, quote=False))
-        self._at = end
-        self._is_behind_object = False
-
-    def _add_object(self, source: str) -> None:
-        is_behind_word = self._text[: self._at][-1:].isalnum()
-        if is_behind_word and not self._is_behind_object:
-            self.parts.append(" ")
-        self.parts.append(source)
-        self._is_behind_object = True

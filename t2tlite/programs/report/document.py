@@ -1,34 +1,39 @@
-"""The report's template, whose values are escaped as Markdown, and the page made of it.
+"""What a report is made of: Markdown, whose values are escaped, line charts as SVG, and
+the page.
 
-Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
+Text is plain: whatever Markdown or HTML would read as mark-up is escaped. Charts have
+the colours of the page around them.
 """
 
-import html
+import math
 import re
-import string
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from t2tlite.programs.templates import fill_in, package_text
+from t2tlite.programs.templates import fill_in
 
 # not the _ inside a name
-INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
-# at the beginning of a text: a list, a rule, a quotation
-BLOCK_MARKUP = re.compile(r"^(\d*)((?<=\d)[.)](?=\s|$)|[-+=](?=[-+=\s]|$)|>)")
+MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
+
+LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
+MAX_VALUE = 1e100  # a larger one is left out
 
 
 class Verbatim(str):
     """Markdown or HTML, which is not escaped."""
 
 
-def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
-    """The report in Markdown. The template also knows these filters."""
-    every: dict[str, Callable[..., Any]] = {**filters}
-    every |= {"code": code, "listing": listing, "html": Verbatim}
+def render(facts: Mapping[str, Any]) -> str:
+    """A report in Markdown."""
+    filters: dict[str, Callable[..., Any]] = {
+        "code": code,
+        "listing": listing,
+        "html": Verbatim,
+    }
     template = "programs/report/report.md.jinja"
-    return fill_in(template, facts, every, finalize=as_markdown) + "\n"
+    return fill_in(template, facts, filters, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
@@ -36,8 +41,8 @@ def to_html(title: str, markdown: str) -> str:
     is not allowed any.
     """
     body = MarkdownIt("commonmark").enable("table").render(markdown)
-    page = string.Template(package_text("programs/report/page.html"))
-    return page.substitute(title=html.escape(title), body=body)
+    facts = {"title": title, "body": body}
+    return fill_in("programs/report/page.html", facts, autoescape=True)
 
 
 def as_markdown(value: object) -> str:
@@ -52,8 +57,7 @@ def as_markdown(value: object) -> str:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     text = "" if value is None else _line(str(value))
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    escaped = INLINE_MARKUP.sub(r"\\\g<0>", escaped)
-    return BLOCK_MARKUP.sub(r"\1\\\2", escaped)
+    return MARKUP.sub(r"\\\g<0>", escaped)
 
 
 def code(value: object) -> str:
@@ -75,3 +79,61 @@ def listing(text: str) -> Verbatim:
 
 def _line(text: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", text).strip()
+
+
+class Axis(NamedTuple):
+    """Round values at equal distances, and where the first and last are drawn."""
+
+    ticks: list[float]
+    start: int
+    end: int
+
+    def place(self, value: float) -> float:
+        """Where a value is drawn."""
+        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
+        return round(self.start + (self.end - self.start) * share, 1)
+
+
+def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]]) -> str:
+    """Draws lines over training steps: `series`, name -> step -> value, which are in
+    `unit`. Empty if there is nothing to draw.
+    """
+    lines = {}
+    every: list[tuple[int, float]] = []
+    for name, values in series.items():
+        points = []
+        for step, value in sorted(values.items()):
+            if abs(value) < MAX_VALUE:
+                points.append((step, value))
+        if points:
+            lines[name] = points
+            every += points
+    if not lines:
+        return ""
+    steps, heights = zip(*every, strict=True)
+    facts = {
+        "title": title,
+        "unit": unit,
+        "lines": lines,
+        "steps": Axis(_ticks(0.0, max(steps)), LEFT, RIGHT),
+        "values": Axis(_ticks(min(heights), max(heights)), BOTTOM, TOP),
+    }
+    return fill_in("programs/report/chart.svg.jinja", facts, autoescape=True)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Two to seven round values at equal distances, around `low` and
+    `high`.
+
+    >>> _ticks(1.3, 4.9)
+    [1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+    span = max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-100)
+    size = 10.0 ** math.floor(math.log10(span))
+    distance = 2 * size
+    for factor in (1.0, 0.5, 0.2):
+        if span / (factor * size) <= 5:
+            distance = factor * size
+    first = math.floor(low / distance + 1e-9)
+    last = max(math.ceil(high / distance - 1e-9), first + 1)
+    return [number * distance for number in range(first, last + 1)]

@@ -1,5 +1,5 @@
-"""A report of a run, as Markdown and as one HTML page: the model, its data, training
-and scores.
+"""A report of a run, as Markdown and as one HTML page: its scores, samples, curves,
+cost, settings and data.
 
     records of the RunFolder, TensorBoard's events -> report.md.jinja -> page.html
 
@@ -8,50 +8,35 @@ missing.
 """
 
 import shlex
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.backend.event_processing.event_accumulator import (
+    TENSORS,
+    EventAccumulator,
+)
 from tensorboard.util.tensor_util import make_ndarray
 
-import t2tlite
+from t2tlite import registry
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
-from t2tlite.programs.report.chart import line_chart
-from t2tlite.programs.report.document import render, to_html
+from t2tlite.programs.report.document import line_chart, render, to_html
 from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Task, open_task, signature_lines
+from t2tlite.tasks.task import open_task, signature_lines
 from t2tlite.training.cost import count_parameters
-from t2tlite.trees.tree import Tree, format_tree, parse_tree, tree_svg
-
-T = TypeVar("T")
-Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
-
-SENTENCES, TREES = 8, 4  # shown
-CURVES = (  # title, unit, metric
-    ("Loss", "nats per target token", "loss"),
-    ("Accuracy", "share of target tokens", "accuracy"),
-    *((name, "percent", metric) for metric, name in METRIC_NAMES.items()),
-    ("Learning rate", "step size of Adam", "learning_rate"),
-    ("Speed", "source and target tokens/s", "tokens_per_second"),
-)
 
 
 class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
 
     def attempt(
-        self, read: Callable[..., T], *arguments: Any, consequence: str = ""
-    ) -> T | None:
+        self, read: Callable[..., Any], *arguments: Any, consequence: str = ""
+    ) -> Any:
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
             return read(*arguments)
@@ -60,87 +45,77 @@ class Missing(list[str]):
             return None
 
 
-def write_report(
-    run: RunFolder, data_dir: Path | None, base: HParams | None
-) -> tuple[Path, Path]:
+def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
     """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their
     paths.
 
-    The run's data is in `data_dir`, by default where it was during training; `base` is
-    the run's hparam set, or None if it is not known. Raises OSError if the files cannot
-    be written.
+    The run's data is in `data_dir`, by default where it was during training. Raises
+    OSError if the files cannot be written.
     """
     missing = Missing()
     attempt = missing.attempt
-    manifest = attempt(run.manifest, consequence="Problem and data are not known. ")
+    manifest = attempt(run.manifest)
     hparams = attempt(run.hparams)
-    metrics = read_metrics(run.path, missing)
+    set_name = run.flags().get("hparams_set", "")
+    base = None
+    if set_name in registry.list_hparams():
+        base = attempt(registry.get_hparams, set_name)
+    elif set_name:
+        missing.append(
+            f"The hparam set {set_name} is not known here, so hyperparameters are"
+            " compared with the defaults. If it is your own, give --t2t_usr_dir."
+        )
     decodes, damaged_records = run.decode_records()  # the newest first
     missing += damaged_records
-    name = run.flags().get("hparams_set")
     problem = manifest.name if manifest else "unknown problem"
-    title = f"{problem}, {name or 'hparam set not recorded'}"
-    parameters = None
-    changes = {}
-    if hparams:
-        changes = hparams.diff(base or HParams())
-    if hparams and manifest:
-        sizes = manifest.vocabulary_sizes
-        parameters = attempt(count_parameters, hparams, sizes)
-    facts = {
+    facts: dict[str, Any] = {
         "run": run,
-        "title": title,
+        "title": f"{problem}, {set_name or 'hparam set not recorded'}",
         "missing": missing,
         "manifest": manifest,
         "hparams": hparams,
-        "parameters": parameters,
-        "set_name": name,
+        "set_name": set_name,
         "base": base,
-        "changes": changes,
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
         "environment": attempt(run.read, Environment),
         "decodes": decodes,
-        "default_options": vars(DecodeHParams()),
-        "samples": _samples(run, data_dir, manifest, decodes, missing),
-        "charts": _charts(metrics),
-        "checkpoints": _checkpoints(run),
-        "findings": _findings(manifest),
+        "charts": charts(read_metrics(run.path, missing)),
         "command": " \\\n    ".join(map(shlex.quote, run.command())),
-        "names": METRIC_NAMES,
-        "version": t2tlite.__version__,
-        "now": _date(time.time()),
+        **FUNCTIONS,
     }
-    filters: dict[str, Callable[..., Any]] = {
-        "brackets": format_tree,
-        "checkpoint": _checkpoint,
-        "fields": vars,
-        "shown": shown_value,
-        "lines": signature_lines,
-    }
+    if hparams:
+        facts["changes"] = hparams.diff(base or HParams())
+    if hparams and manifest:
+        sizes = manifest.vocabulary_sizes
+        facts["parameters"] = attempt(count_parameters, hparams, sizes)
+    if decodes:
+        unshown = f"The outputs of {decodes[0].name} cannot be shown. "
+        source = (run, data_dir, decodes[0], missing)
+        facts["samples"] = attempt(_samples, *source, consequence=unshown)
     page, markdown = run.report_files
-    write_text(page, to_html(title, render({**facts, "draws": True}, filters)))
-    write_text(markdown, render({**facts, "draws": False}, filters))
+    drawn = render({**facts, "draws": True})
+    write_text(page, to_html(facts["title"], drawn))
+    write_text(markdown, render(facts))
     return page, markdown
 
 
-def read_metrics(folder: Path, missing: Missing) -> Scalars:
-    """Reads the scalars in TensorBoard's event files, each up to damage. What a resumed
-    run repeated replaces the earlier values.
+def read_metrics(folder: Path, missing: Missing) -> dict[str, dict[int, float]]:
+    """Reads the scalars in TensorBoard's event files, each up to damage: name -> step
+    -> value. What a resumed run repeated replaces the earlier values.
     """
-    every = {event_accumulator.TENSORS: 0}
-    events = event_accumulator.EventAccumulator(str(folder), every)
+    events = EventAccumulator(str(folder), {TENSORS: 0})
     damaged = "TensorBoard's events are damaged: "
     missing.attempt(events.Reload, consequence=damaged)
     metrics = {}
-    for tag in events.Tags()[event_accumulator.TENSORS]:
+    for tag in events.Tags()[TENSORS]:
         values = missing.attempt(_scalars, events, tag, consequence=damaged)
         metrics[tag] = values or {}
     return metrics
 
 
-def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, float]:
+def _scalars(events: EventAccumulator, tag: str) -> dict[int, float]:
     values = {}
     for event in events.Tensors(tag):
         array = make_ndarray(event.tensor_proto)
@@ -149,111 +124,62 @@ def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, 
     return dict(sorted(values.items()))
 
 
-def _charts(metrics: Scalars) -> list[str]:
-    """A chart for each metric of CURVES, with a line for training and each dev set."""
-    charts = []
-    for title, unit, metric in CURVES:
-        series = {}
-        for name, values in metrics.items():
-            line, _, ending = name.rpartition("/")
-            if ending == metric:
-                series["training" if line == "train" else line] = values
-        charts.append(line_chart(title, unit, series))
-    return [chart for chart in charts if chart]
+def charts(metrics: dict[str, dict[int, float]]) -> list[str]:
+    """A chart of the loss and of each metric that chooses checkpoints, with a line for
+    training and each dev set.
+    """
+    drawn = []
+    for metric, title in {"loss": "Loss", **METRIC_NAMES}.items():
+        lines = {}
+        for tag, values in metrics.items():
+            if tag.endswith(f"/{metric}"):
+                name = tag.removesuffix(f"/{metric}")
+                lines["training" if name == "train" else name] = values
+        unit = "nats per target token" if metric == "loss" else "percent"
+        drawn.append(line_chart(title, unit, lines))
+    return list(filter(None, drawn))
 
 
 def _samples(
-    run: RunFolder,
-    data_dir: Path | None,
-    manifest: RunManifest | None,
-    decodes: Sequence[DecodeRecord],
-    missing: Missing,
+    run: RunFolder, data_dir: Path | None, record: DecodeRecord, missing: Missing
 ) -> list[dict[str, Any]]:
-    """Some outputs of the newest decoding, evenly spread, each with its source and
-    reference if they are known; of a parser with drawn trees.
+    """Some outputs of a decoding, evenly spread, each with its source and reference if
+    they are known.
     """
-    if manifest is None or not decodes:
-        return []
-    record = decodes[0]
-    attempt = missing.attempt
-    unshown = f"The outputs of {record.name} cannot be shown. "
-    options = manifest.options
-    task = attempt(open_task, manifest.task, options, consequence=unshown)
-    outputs = attempt(run.outputs, record, consequence=unshown)
-    if task is None or outputs is None:
-        return []
+    outputs = run.outputs(record)
     lacking = "Samples lack sources and references. "
-    pairs = attempt(_pairs, run, data_dir, record, consequence=lacking)
-    sources, references = pairs or ([], [])
-    is_parser = isinstance(task, ParsingTask)
+    pairs = missing.attempt(_pairs, run, data_dir, record, consequence=lacking)
     samples = []
-    for i in evenly_spaced(len(outputs), TREES if is_parser else SENTENCES):
-        sample: dict[str, Any] = {"number": i + 1, "output": outputs[i]}
-        if sources:
-            sample |= {"source": sources[i], "reference": references[i]}
-        samples.append(sample | _trees(task, sample) if is_parser else sample)
+    for i in evenly_spaced(len(outputs), 8):
+        sample: dict[str, Any] = {"number": i + 1}
+        if pairs:
+            sample["source"], sample["reference"] = pairs[i]
+        samples.append({**sample, "output": outputs[i]})
     return samples
 
 
 def _pairs(
     run: RunFolder, data_dir: Path | None, record: DecodeRecord
-) -> tuple[list[str], list[str]]:
+) -> list[tuple[str, str]]:
     """The sources and references of a decoded split."""
+    manifest = run.manifest()
+    task = open_task(manifest.task, manifest.options)
     store = run_dataset(run, data_dir).store(record.split)
     if len(store) != record.sentences:
         raise ValueError(
             f"{record.split} has {len(store):,} pairs now, and had"
             f" {record.sentences:,}."
         )
-    return store.source_text(), store.target_text()
+    sources = store.source_text()
+    references = map(task.reference, sources, store.target_text())
+    return list(zip(sources, references, strict=True))
 
 
-def _trees(task: Task, sample: Mapping[str, str]) -> dict[str, Any]:
-    """The trees of a sample and their drawings, by caption."""
-    trees: dict[str, Tree] = {}
-    if "source" in sample:
-        gold = task.reference(sample["source"], sample["reference"])
-        trees["gold"] = parse_tree(gold)
-    mistake = ""
-    try:
-        trees["predicted"] = parse_tree(sample["output"])
-    except ValueError as error:
-        mistake = str(error)
-    drawings = {}
-    for name, tree in trees.items():
-        drawings[name] = tree_svg(tree).replace("\n", " ")
-    return {"trees": trees, "drawings": drawings, "mistake": mistake}
-
-
-def _checkpoints(run: RunFolder) -> list[tuple[Path, str]]:
-    """The checkpoints, newest, best and averaged, and when each was written."""
-    rows = []
-    for folder in (run.path, run.best_folder, run.averaged_folder):
-        for checkpoint in list_checkpoints(folder):
-            written = Path(f"{checkpoint}.index").stat().st_mtime
-            rows.append((Path(checkpoint).relative_to(run.path), _date(written)))
-    return rows
-
-
-def _findings(manifest: RunManifest | None) -> list[str]:
-    """What t2t-datagen found in the training corpora that would spoil a result."""
-    present: dict[str, None] = {}
-    for corpus in manifest.corpora.values() if manifest else ():
-        present |= dict.fromkeys(corpus.findings)
-    return list(present)
-
-
-def _checkpoint(record: DecodeRecord) -> str:
-    """The checkpoint's name, with its folder if it is not one of the run's newest, and
-    the number of runs if several decoded together.
-    """
-    path = Path(record.checkpoint)
-    name = path.name
-    if path.parent.name in (BEST, AVERAGED):
-        name = f"{path.parent.name}/{name}"
-    runs = len(record.other_checkpoints) + 1
-    return name if runs == 1 else f"{name} in an ensemble of {runs} runs"
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+# what the template calls
+FUNCTIONS = {
+    "default_options": DecodeHParams(),
+    "fields": vars,
+    "metric_names": METRIC_NAMES,
+    "shown_value": shown_value,
+    "signature_lines": signature_lines,
+}

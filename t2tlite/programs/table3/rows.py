@@ -26,7 +26,6 @@ class Row:
     name: str  # tensor2tensor's name for it, without "transformer_"
     # fields of HParams with their values; a Fraction multiplies the base's value
     change: Mapping[str, Any]
-    setting: str  # the row in the paper's words
     perplexity: float
     bleu: float
     parameters: int | None = None  # millions; None where the table has a blank
@@ -35,29 +34,18 @@ class Row:
         """The row as a change of `base`; ValueError if a ratio gives no whole number,
         or hparams do not fit.
         """
-        changes = {name: self._value(name, base) for name in self.change}
-        try:
-            return dataclasses.replace(base, **changes)
-        except ValueError as error:
-            raise ValueError(
-                f"Row {self.name} of Table 3 does not fit this base: {error}"
-            ) from error
+        values = {}
+        for name, value in self.change.items():
+            if isinstance(value, Fraction):
+                value = self._scaled(name, value, base)
+            values[name] = value
+        return dataclasses.replace(base, **values)
 
-    @property
-    def label(self) -> str:
-        """The group as the paper writes it, "(A)"; empty for base and big, which are in
-        no group.
+    def _scaled(self, name: str, factor: Fraction, base: HParams) -> int:
+        """A field times a factor. A value of 0, which means another field's, stays 0
+        if that field is scaled too.
         """
-        return f"({self.group})" if self.group != self.name else ""
-
-    def _value(self, name: str, base: HParams) -> Any:
-        """The value of a field. A value of 0, which means another field's, stays 0 if
-        that field is scaled too.
-        """
-        factor = self.change[name]
         old = getattr(base, name)
-        if not isinstance(factor, Fraction):
-            return factor
         if name == KEYS and "hidden_size" not in self.change:
             old = base.key_channels
         new = factor * old
@@ -68,56 +56,60 @@ class Row:
             )
         return int(new)
 
-
-def layers(factor: Fraction) -> dict[str, Fraction]:
-    """A change of N, in the encoder and in the decoder."""
-    return dict.fromkeys(
-        ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"), factor
-    )
-
-
-def width(factor: Fraction) -> dict[str, Fraction]:
-    """A change of d_model, and with it d_k and d_v: the number of heads stays the
-    same.
-    """
-    return dict.fromkeys(
-        ("hidden_size", "attention_key_channels", "attention_value_channels"), factor
-    )
+    @property
+    def label(self) -> str:
+        """The group as the paper writes it, "(A)"; empty for base and big, which are in
+        no group.
+        """
+        return f"({self.group})" if self.group != self.name else ""
 
 
 F = Fraction
 KEYS = "attention_key_channels"
 DROPOUT = "layer_prepostprocess_dropout"
+# N, in the encoder and in the decoder
+LAYERS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
+# d_model, and with it d_k and d_v: the number of heads stays the same
+WIDTH = ("hidden_size", KEYS, "attention_value_channels")
+HALF_WIDTH = dict.fromkeys(WIDTH, F(1, 2))
+DOUBLE_WIDTH = dict.fromkeys(WIDTH, F(2))
 BIG = {
-    **width(F(2)),
+    **DOUBLE_WIDTH,
     "filter_size": F(2),
     "num_heads": F(2),
     "train_steps": F(3),
     DROPOUT: 0.3,
 }
-ROWS = (  # the last column: million weights
-    #   group name change in the paper PPL BLEU 10^6
-    Row("base", "base",        {},                         "base",                      4.92, 25.8, 65),
-    Row("A",    "h1",          {"num_heads": F(1, 8)},     "h=1, d_k=d_v=512",          5.29, 24.9),
-    Row("A",    "h4",          {"num_heads": F(1, 2)},     "h=4, d_k=d_v=128",          5.00, 25.5),
-    Row("A",    "h16",         {"num_heads": F(2)},        "h=16, d_k=d_v=32",          4.91, 25.8),
-    Row("A",    "h32",         {"num_heads": F(4)},        "h=32, d_k=d_v=16",          5.01, 25.4),
-    Row("B",    "k128",        {KEYS: F(1, 4)},            "d_k=16",                    5.16, 25.1, 58),
-    Row("B",    "k256",        {KEYS: F(1, 2)},            "d_k=32",                    5.01, 25.4, 60),
-    Row("C",    "l2",          layers(F(1, 3)),            "N=2",                       6.11, 23.7, 36),
-    Row("C",    "l4",          layers(F(2, 3)),            "N=4",                       5.19, 25.3, 50),
-    Row("C",    "l8",          layers(F(4, 3)),            "N=8",                       4.88, 25.5, 80),
-    Row("C",    "hs256",       width(F(1, 2)),             "d_model=256, d_k=d_v=32",   5.75, 24.5, 28),
-    Row("C",    "hs1024",      width(F(2)),                "d_model=1024, d_k=d_v=128", 4.66, 26.0, 168),
-    Row("C",    "ff1024",      {"filter_size": F(1, 2)},   "d_ff=1024",                 5.12, 25.4, 53),
-    Row("C",    "ff4096",      {"filter_size": F(2)},      "d_ff=4096",                 4.75, 26.2, 90),
-    Row("D",    "dr0",         {DROPOUT: 0.0},             "P_drop=0.0",                5.77, 24.6),
-    Row("D",    "dr2",         {DROPOUT: 0.2},             "P_drop=0.2",                4.95, 25.5),
-    Row("D",    "ls0",         {"label_smoothing": 0.0},   "eps_ls=0.0",                4.67, 25.3),
-    Row("D",    "ls2",         {"label_smoothing": 0.2},   "eps_ls=0.2",                5.47, 25.7),
-    Row("E",    "pos_learned", {"pos": "emb"},             "learned positions",         4.92, 25.7),
-    Row("big",  "big",         BIG,                        "big",                       4.33, 26.4, 213),
-)  # fmt: skip
+ROWS = (
+    Row("base", "base", {}, 4.92, 25.8, 65),
+    Row("A", "h1", {"num_heads": F(1, 8)}, 5.29, 24.9),
+    Row("A", "h4", {"num_heads": F(1, 2)}, 5.00, 25.5),
+    Row("A", "h16", {"num_heads": F(2)}, 4.91, 25.8),
+    Row("A", "h32", {"num_heads": F(4)}, 5.01, 25.4),
+    Row("B", "k128", {KEYS: F(1, 4)}, 5.16, 25.1, 58),
+    Row("B", "k256", {KEYS: F(1, 2)}, 5.01, 25.4, 60),
+    Row("C", "l2", dict.fromkeys(LAYERS, F(1, 3)), 6.11, 23.7, 36),
+    Row("C", "l4", dict.fromkeys(LAYERS, F(2, 3)), 5.19, 25.3, 50),
+    Row("C", "l8", dict.fromkeys(LAYERS, F(4, 3)), 4.88, 25.5, 80),
+    Row("C", "hs256", HALF_WIDTH, 5.75, 24.5, 28),
+    Row("C", "hs1024", DOUBLE_WIDTH, 4.66, 26.0, 168),
+    Row("C", "ff1024", {"filter_size": F(1, 2)}, 5.12, 25.4, 53),
+    Row("C", "ff4096", {"filter_size": F(2)}, 4.75, 26.2, 90),
+    Row("D", "dr0", {DROPOUT: 0.0}, 5.77, 24.6),
+    Row("D", "dr2", {DROPOUT: 0.2}, 4.95, 25.5),
+    Row("D", "ls0", {"label_smoothing": 0.0}, 4.67, 25.3),
+    Row("D", "ls2", {"label_smoothing": 0.2}, 5.47, 25.7),
+    Row("E", "pos_learned", {"pos": "emb"}, 4.92, 25.7),
+    Row("big", "big", BIG, 4.33, 26.4, 213),
+)
+
+
+def changes(hparams: HParams, base: HParams) -> list[str]:
+    """What differs from a base, such as `["num_heads=4"]`."""
+    fields = []
+    for name, (value, _) in hparams.diff(base).items():
+        fields.append(f"{name}={value}")
+    return fields
 
 
 def select(names: Sequence[str]) -> list[Row]:

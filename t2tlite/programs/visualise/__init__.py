@@ -7,12 +7,12 @@ line.
     attention = t2tlite.load("RUN").attention("A man rides a bicycle.")
     attention  # as the last line of a notebook's cell: the page itself
     attention.save("attention.html")  # the page in a file
-    text = visualise.page(attention, kinds=["cross"], layers=[5])
+    text = visualise.page(attention)
 
-Layers and heads count from 1. The page saves what it shows as PNG or SVG. The weights
-are NumPy arrays; docs/python.md draws them with matplotlib.
+The page saves what it shows as PNG or SVG. The weights are NumPy arrays; docs/python.md
+draws them with matplotlib.
 """
 
-from t2tlite.programs.visualise.attention import KINDS, Attention, page
+from t2tlite.programs.visualise.attention import Attention, page
 
-__all__ = ["KINDS", "Attention", "page"]
+__all__ = ["Attention", "page"]

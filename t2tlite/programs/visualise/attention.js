@@ -7,6 +7,12 @@ const colour = head => COLOURS[(head - 1) % COLOURS.length];
 const ROW = 22, GAP = innerWidth > 760 ? 220 : 110;  // pixels: height of a token, width between the columns
 const FAINTEST = .01;  // weights below it get no line
 const EOS = "</s>";
+const TITLES = {encoder: "Encoder self-attention", decoder: "Decoder self-attention", cross: "Cross-attention"};
+const NOTES = {
+  encoder: "From each source token to the source tokens it attends to.",
+  decoder: "From each target token, at the position that predicts it, to the tokens read so far. The decoder reads the target shifted right by one, <start> first, so no token attends to itself.",
+  cross: "From each target token, at the position that predicts it, to the source tokens it attends to.",
+};
 const NAMES = {encoder: ["source", "source"], decoder: ["target, predicted", "target, read"], cross: ["target, predicted", "source"]};
 let kind, layer, heads = new Set(), withoutEos = true, threshold = 0;  // what is chosen
 let view, mean;  // what `viewOf` returns for it, and [Q, K], the mean of the chosen heads
@@ -80,7 +86,7 @@ function description() {
   const numbers = chosen().map(head => head.number);
   const all = numbers.length === kind.heads.length ? "all heads" : `heads ${numbers.join(", ")}`;
   const which = numbers.length === 1 ? `head ${numbers[0]}` : `mean of ${all}`;
-  return `${kind.title}, layer ${layer.number} of ${kind.layerCount}, ${which}`;
+  return `${TITLES[kind.name]}, layer ${layer.number} of ${kind.layers.length}, ${which}`;
 }
 
 let buttons = [];  // each with a function that says whether it is pressed
@@ -96,10 +102,10 @@ function button(parent, label, pressed, act, dot) {
 function controls() {
   for (const id of ["kinds", "layers", "heads"]) byId(id).replaceChildren(byId(id).firstElementChild);
   buttons = [];
-  data.kinds.forEach(k => button("kinds", k.title, () => k === kind, () => choose({kind: k.name})));
+  data.kinds.forEach(k => button("kinds", TITLES[k.name], () => k === kind, () => choose({kind: k.name})));
   kind.layers.forEach(l => button("layers", l.number, () => l === layer, () => choose({layer: l.number}))
     .setAttribute("aria-label", `Layer ${l.number}`));
-  byId("layers").append(` of ${kind.layerCount}`);
+  byId("layers").append(` of ${kind.layers.length}`);
   kind.heads.forEach(head => {
     const toggle = event => {
       const toggled = new Set(heads);
@@ -140,11 +146,11 @@ function overview() {
 // Changes what is shown; everything else stays where it can.
 function choose(change) {
   const before = kind, number = change.layer || (layer && layer.number);
-  kind = data.kinds.find(k => k.name === change.kind) || kind || data.kinds.find(k => k.name === "cross") || data.kinds[0];
+  kind = data.kinds.find(k => k.name === change.kind) || kind || data.kinds.find(k => k.name === "cross");
   if (change.withoutEos !== undefined) withoutEos = change.withoutEos;
   if (change.threshold !== undefined) threshold = change.threshold;
   if (kind !== before || change.withoutEos !== undefined) held = focus = null;
-  layer = kind.layers.find(l => l.number === number) || kind.layers.find(l => l.number === kind.openLayer);
+  layer = kind.layers.find(l => l.number === number) || kind.layers.at(-2) || kind.layers[0];  // as in the paper's Figures 3 to 5
   heads = new Set([...(change.heads || heads)].filter(head => kind.heads.includes(head)));
   if (!heads.size) heads = new Set(kind.heads);
   view = viewOf(kind, layer);
@@ -171,7 +177,7 @@ function build() {
   byId("eos").setAttribute("aria-checked", withoutEos);
   byId("threshold").value = threshold;
   byId("below").textContent = threshold ? threshold.toFixed(2) : "none";
-  byId("note").textContent = kind.note + (view.left ? ` Each row without its weight for ${EOS}, divided by what is left of its sum.` : "");
+  byId("note").textContent = NOTES[kind.name] + (view.left ? ` Each row without its weight for ${EOS}, divided by what is left of its sum.` : "");
   ["queries", "keys"].forEach((side, column) => {
     byId(side + "name").textContent = NAMES[kind.name][column];
     byId(side).replaceChildren();

@@ -2,8 +2,6 @@
 stay in a translated document.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence

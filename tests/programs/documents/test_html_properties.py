@@ -2,8 +2,6 @@
 of the translated text, in linear time.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

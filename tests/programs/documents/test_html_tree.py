@@ -2,8 +2,6 @@
 standard too.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Where sentences to parse end; the expected sentences are those of a reader."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -2,8 +2,6 @@
 hand.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from t2tlite.programs.documents.html_text import HtmlText

@@ -1,7 +1,5 @@
 """A run to report."""
 
-from __future__ import annotations
-
 import pytest
 from written_report import record_decodes, write_events
 

@@ -1,11 +1,8 @@
 """Reports of runs, of translation and of parsing."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,25 +11,18 @@ from chromium import opened
 from tiny_run import change_manifest, tensors
 from written_report import SIGNATURE, record_decodes, report, write_events
 
-from t2tlite.programs.report import run_report
 from t2tlite.programs.report.run_report import Missing, read_metrics
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.trees.linearise import TAGS
-from t2tlite.trees.tree import parse_tree
 
 
 @pytest.fixture(scope="module")
 def undecoded(tiny_run, tmp_path_factory):
     """A copy of the run without decodes, and its report's HTML and Markdown."""
     ignored = shutil.ignore_patterns("decodes")
-    run = Path(
-        shutil.copytree(
-            tiny_run.run, tmp_path_factory.mktemp("undecoded") / "run", ignore=ignored
-        )
-    )
+    run = tmp_path_factory.mktemp("undecoded") / "run"
+    shutil.copytree(tiny_run.run, run, ignore=ignored)
     return run, *report(tiny_run, run)
 
 
@@ -41,30 +31,25 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     outputs = ["katze <b>rot</b> | *hund*", *store.target_text()[1:]]
     record_decodes(tiny_run_copy, outputs)
     hparams = json.loads((tiny_run_copy / "hparams.json").read_text())
-    (tiny_run_copy / "hparams.json").write_text(
-        json.dumps({**hparams, "label_smoothing": 0.25})
-    )
+    changed = json.dumps({**hparams, "label_smoothing": 0.25})
+    (tiny_run_copy / "hparams.json").write_text(changed)
 
     page, text = report(tiny_run, tiny_run_copy)
 
-    assert (
-        capsys.readouterr().out
-        == f"{tiny_run_copy}/report.html\n{tiny_run_copy}/report.md\n"
-    )
+    paths = f"{tiny_run_copy}/report.html\n{tiny_run_copy}/report.md\n"
+    assert capsys.readouterr().out == paths
     assert "<h1>twenty_words, twenty_words_tiny</h1>" in page
     assert "What is missing" not in page
-    parameters = sum(
-        array.size
-        for name, array in tensors(tiny_run_copy / "model.ckpt-120").items()
-        if name[:6] == "model/"
-    )
+    parameters = 0
+    for name, array in tensors(tiny_run_copy / "model.ckpt-120").items():
+        parameters += array.size if name.startswith("model/") else 0
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     for expected in (
         "| problem | twenty_words (en to de) |",
         "| trained | 120 steps |",
         f"| parameters | {parameters:,} |",
         "| training pairs | 1,500 |",
-        "| score on test | BLEU 38.29 (averaged/model.ckpt-120) |",
+        "| score on test | BLEU 38.29 (`averaged/model.ckpt-120`) |",
         "| test | 120 | `averaged/model.ckpt-120` | 40 | 38.29 |\n",
         "| test | 120 | `averaged/model.ckpt-120` | beam_size 4, alpha 0.6 | 12.3 s | `"
         + SIGNATURE.replace("|", "\\|")
@@ -86,7 +71,6 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         f"| numpy | {np.__version__} |",
         "t2t-trainer \\\n",
         "    --hparams_set=twenty_words_tiny \\\n",
-        "| `best/model.ckpt-",
     ):
         assert expected in text
     for expected in (
@@ -95,7 +79,7 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         manifest["vocabulary"]["sha256"],
     ):
         assert expected in page
-    assert len(re.findall(r'<svg class="chart"', page)) == 4
+    assert page.count('<svg class="chart"') == 1
     stderr = re.findall(
         r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)",
         tiny_run.stderr,
@@ -105,19 +89,6 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     for column in (1, 2, 3):
         ours = [float(row[column].replace(",", "")) for row in rows]
         assert ours == pytest.approx([float(row[column]) for row in stderr], rel=1e-3)
-
-
-def test_pairs_that_spoil_a_result_are_a_table(tiny_run, tiny_run_copy):
-    file = tiny_run_copy / "manifest.json"
-    manifest = json.loads(file.read_text())
-    manifest["splits"]["train"]["findings"] = {"duplicates": 1200, "pair_overlap": 3}
-    file.write_text(json.dumps(manifest))
-
-    _, text = report(tiny_run, tiny_run_copy)
-
-    assert "Training pairs that repeat an earlier one, have a side in common" in text
-    assert "| corpus | duplicates | pair overlap |" in text
-    assert "| train | 1,200 | 3 |" in text
 
 
 def test_curves(tiny_run, tiny_run_copy):
@@ -196,12 +167,8 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
 
 def test_each_score_has_its_signature(tiny_run, decoded_copy):
     signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
-    record_decodes(
-        decoded_copy,
-        ["eins"] * 40,
-        scores={"BLEU": 1.0, "chrF2": 2.0},
-        signatures=signatures,
-    )
+    scores = {"BLEU": 1.0, "chrF2": 2.0}
+    record_decodes(decoded_copy, ["eins"] * 40, scores=scores, signatures=signatures)
     page, text = report(tiny_run, decoded_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
@@ -230,48 +197,17 @@ def test_without_decodes_the_command_is_told(undecoded):
 
 def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
     splits = json.loads((tiny_run_copy / "manifest.json").read_text())["splits"]
-    change_manifest(
-        tiny_run_copy,
-        splits={name: split for name, split in splits.items() if name != "test"},
-    )
+    del splits["test"]
+    change_manifest(tiny_run_copy, splits=splits)
     _, text = report(tiny_run, tiny_run_copy)
     assert f"t2t-decoder --output_dir={tiny_run_copy} --split=dev\n" in text
 
 
-def parse(tiny_run, run, output):
-    """The report of a parser whose newest decoding has this output three times."""
-    change_manifest(run, task="parsing")
-    scores = {"F1": 91.3, "unscored sentences": 0}
-    record_decodes(run, [output] * 3, scores=scores)
-    return report(tiny_run, run)
-
-
 def test_report_of_a_parsing_run(tiny_run, decoded_copy):
-    page, text = parse(tiny_run, decoded_copy, "(TOP (NP (NN Rain)))")
-    assert page.count('<svg class="tree"') == 3
-    assert page.count("<figcaption>predicted</figcaption>") == 3
-    assert "<h2>Samples</h2>" in page
+    change_manifest(decoded_copy, task="parsing")
+    scores = {"F1": 91.3, "unscored sentences": 0}
+    record_decodes(decoded_copy, ["(TOP (NP (NN Rain)))"] * 3, scores=scores)
+    _, text = report(tiny_run, decoded_copy)
     assert "| split | step | checkpoint | sentences | F1 | unscored sentences |" in text
     assert "| 3 | 91.30 | 0 |\n" in text
-    assert "Sentence 1. Rain\n" in text
-    assert "predicted: (TOP (NP (NN Rain)))" in text
-
-
-def test_a_prediction_that_is_not_a_tree(tiny_run, decoded_copy):
-    _, text = parse(tiny_run, decoded_copy, "(TOP (S")
-    message = "The prediction is not a tree: the text, line 1: every bracket must be"
-    assert f"Sentence 1. \n{message} closed." in text
-
-
-def test_gold_trees_stand_beside_the_predicted():
-    gold = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat))))"
-    other = "(TOP (S (NP (DT The) (NN cat) (VBD sat))))"
-    task = ParsingTask.from_options({"linearisation": "tags"})
-    sample = {"source": "The cat sat", "reference": TAGS.write(parse_tree(gold))}
-    shown = run_report._trees(task, {**sample, "output": other})
-    assert shown["trees"] == {"gold": parse_tree(gold), "predicted": parse_tree(other)}
-    counts = [svg.count("<text") for svg in shown["drawings"].values()]
-    assert counts == [2 + 5 + 3, 2 + 4 + 3]
-    shown = run_report._trees(task, {**sample, "output": "(TOP"})
-    assert list(shown["drawings"]) == ["gold"]
-    assert "every bracket must be closed" in shown["mistake"]
+    assert "| 1 | (TOP (NP (NN Rain))) |" in text

@@ -2,8 +2,6 @@
 that they show.
 """
 
-from __future__ import annotations
-
 import json
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """The page of attention, in a real browser."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import json
