@@ -20,7 +20,6 @@ from t2tlite.data.language_codes import (
 )
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
-from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
