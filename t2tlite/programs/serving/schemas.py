@@ -75,6 +75,8 @@ class TranslateRequest(TextRequest):
     """Exponent of the length penalty."""
     segments: bool = False
     """Also each sentence with its translations and scores."""
+    alignments: bool = False
+    """Segments whose translations have word alignments."""
     stream: bool = False
     """Answer line by line, each segment as soon as it is translated."""
     translation: str | None = None
@@ -105,13 +107,15 @@ class Hypothesis(ResponseBody):
     """A translation of a sentence, or its tree in brackets.
 
     The score is the log-probability divided by the length penalty; `log_prob` is the
-    natural logarithm, the end of the sentence included. A tree has a
-    drawing, and the repairs by kind that made the decoded sequence a tree.
+    natural logarithm, the end of the sentence included. The alignment has pairs of a
+    source word and a target word, such as `0-0 2-1`. A tree has a drawing, and the
+    repairs by kind that made the decoded sequence a tree.
     """
 
     text: str
     score: float
     log_prob: float
+    alignment: str | None = None
     svg: str | None = None
     repairs: dict[str, int] | None = None
 

@@ -104,6 +104,12 @@ class Translation:
         model = self._catalogue.model(source, body.target)
         n_best = 1 + body.alternatives
         decoding = model.decode_options(n_best, body.beam_size, body.alpha)
+        if body.alignments and not model.aligns:
+            message = (
+                "alignments need a model that translates by the engine tensorflow."
+                f" Received: {model.source}-{model.target}. Leave them out."
+            )
+            raise HTTPException(400, message)
         tags = sum(text.document.inline_tags for text in texts)
         placed = tags * decoding.return_beams
         if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:
@@ -113,7 +119,7 @@ class Translation:
                 return
         for text in texts if tags else ():
             text.document = HtmlText(text.text, inline=False)
-        self._split(model, texts, decoding)
+        self._split(model, texts, decoding, body.alignments)
 
     def _split(
         self,
@@ -184,7 +190,7 @@ class Translation:
             lists["translatedText"].append(best)
             if others:
                 lists["alternatives"].append(others)
-            if body.segments and not body.stream:
+            if (body.segments or body.alignments) and not body.stream:
                 segments: list[schemas.Segment] = []
                 for split, computed in text.splits:
                     segments += map(self.segment, split.segments, computed)
@@ -204,14 +210,10 @@ class Translation:
         for output in outputs[: 1 + self.body.alternatives]:
             svg = None if output.tree is None else tree_svg(output.tree)
             repairs = None if output.repairs is None else dict(output.repairs)
-            hypothesis = schemas.Hypothesis(
-                text=output.text,
-                score=output.score,
-                log_prob=output.log_prob,
-                svg=svg,
-                repairs=repairs,
-            )
-            hypotheses.append(hypothesis)
+            record = output.as_json()
+            if not self.body.alignments:
+                record.pop("alignment", None)
+            hypotheses.append(schemas.Hypothesis(**record, svg=svg, repairs=repairs))
         return schemas.Segment(
             source=segment.sentence,
             before=segment.before,

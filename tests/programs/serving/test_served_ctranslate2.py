@@ -52,6 +52,12 @@ def test_attention_is_computed_by_tensorflow(server):
     assert len(response["weights"]) == 4
 
 
+def test_alignments_are_refused(server):
+    response = server.post("/translate", {"q": SENTENCES[0], "alignments": True})
+    assert response.status_code == 400
+    assert "Received: en-de. Leave them out." in response.json()["error"]
+
+
 def test_text_between_tags_is_translated_by_itself(server, translator):
     text = "<p><b>red cat sees dog</b> mouse hears horse</p>"
     request = {"q": text, "source": "en", "target": "de", "format": "html"}

@@ -99,6 +99,19 @@ def test_a_stream_has_a_line_for_each_segment_in_order(server):
     assert [segment["before"] for segment in segments] == ["", "  ", "  ", "  "]
 
 
+def test_alignments_are_of_each_hypothesis_if_wanted(server):
+    """The colour goes behind its noun, and the verb to the end."""
+    text = "red cat sees dog\nmouse hears horse"
+    answer = translate(server, text, alignments=True, alternatives=1)
+    for segments in (answer["segments"], streamed(server, text, alignments=True)[1:-1]):
+        alignments = [s["hypotheses"][0]["alignment"] for s in segments]
+        assert alignments == ["1-0 0-1 3-2 2-3", "0-0 2-1 1-2"]
+    for hypothesis in answer["segments"][0]["hypotheses"]:
+        assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
+    answer = translate(server, text, segments=True)
+    assert "alignment" not in answer["segments"][0]["hypotheses"][0]
+
+
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
     for blank in ("\u200b", " "):
         body = {"q": SENTENCES[0], "translation": blank}
