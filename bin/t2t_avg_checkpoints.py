@@ -51,8 +51,7 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
 @command
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
-    from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
-    from t2tlite.programs.runs.load import run_dataset
+    from t2tlite.programs.runs.load import newest_checkpoints, run_dataset
 
     folder = groups.existing_run(flags)
     folder.folders()  # raises if one is a link
@@ -69,7 +68,7 @@ def main(flags: AverageFlags) -> None:
         lines.append(f"The average was not measured. {error}")
 
     load_tensorflow()
-    from t2tlite.programs.runs.average import average_run, comparison
+    from t2tlite.programs.runs.keras_run import average_run, comparison
 
     average = average_run(folder, averaged, dataset)
     number = counted(len(averaged), "checkpoint")

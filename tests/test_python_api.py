@@ -131,7 +131,7 @@ def test_wrong_data(files, options, error, message):
         (("nothing", {}, "run"), {}, ValueError, "There is no problem 'nothing'"),
         (("parallel_text", {}, "run"), {}, FileNotFoundError, r"t2tlite\.prepare\('par"),
         ((5, {}, "run"), {}, TypeError, r"t2tlite\.prepare returned.*Received: 5\."),
-        (("parallel_text", None, "run"), {}, TypeError, "Received: None"),
+        (("parallel_text", None, "run"), {}, TypeError, "NoneType"),
         (("parallel_text", "transformer_tny", "run"), {}, ValueError, "Did you mean"),
         (("parallel_text", {"heads": 2}, "run"), {}, ValueError, "no field 'heads'"),
         (("parallel_text", {}, None), {}, TypeError, "not .*NoneType"),

@@ -181,7 +181,10 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.output_transform(joined)
 
     def start_self(
-        self, batch: int | Tensor, capacity: int | Tensor, beam_size: int
+        self,
+        batch: int | Tensor,
+        capacity: int | Tensor,
+        beam_size: int,
     ) -> AttentionCache:
         """The empty cache of causal self-attention, for `self_step`."""
         shape = (self.num_heads, batch, capacity, beam_size)
@@ -202,7 +205,11 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def self_step(
-        self, x: Tensor, cache: AttentionCache, slot: CacheSlot, bias: Tensor
+        self,
+        x: Tensor,
+        cache: AttentionCache,
+        slot: CacheSlot,
+        bias: Tensor,
     ) -> tuple[Tensor, AttentionCache]:
         """Causal self-attention of one position: rows [B * M, D] -> [B * M, D], and the
         cache with this position filled. `bias` is [B, M, C * M].
@@ -218,7 +225,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend_rows(queries, keys, values, bias), cache
 
     def cross_step(
-        self, x: Tensor, cache: AttentionCache, beam_size: int, bias: Tensor
+        self,
+        x: Tensor,
+        cache: AttentionCache,
+        beam_size: int,
+        bias: Tensor,
     ) -> Tensor:
         """Attention of one position to the source: rows [B * M, D] -> [B * M, D].
         `bias` is [B, 1, S].
@@ -228,7 +239,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
     @staticmethod
     def resize_self(
-        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor
+        cache: AttentionCache,
+        sentences: Tensor,
+        capacity: int | Tensor,
     ) -> AttentionCache:
         """The cache of some sentences, int32 [N], with room for `capacity`
         positions.
@@ -253,7 +266,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(projected, shape)
 
     def _attend_rows(
-        self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor,
     ) -> Tensor:
         """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K] and values [H,
         B, S, U]; returns rows [B * M, D].
@@ -295,7 +312,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def attention_weights(
-    queries: Tensor, keys: Tensor, bias: Tensor | None = None
+    queries: Tensor,
+    keys: Tensor,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """softmax(Q K^T / sqrt(d_k) + bias) of equation (1), float32 [..., T, S].
 

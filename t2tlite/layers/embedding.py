@@ -98,8 +98,7 @@ class Positions(keras.layers.Layer):
         max_positions: rows of the table of "emb"; the other kinds have no limit.
 
     Raises:
-        ValueError: the kind is unknown, "emb" lacks max_positions, or sinusoids have an
-            odd hidden_size.
+        ValueError: the kind is unknown, or sinusoids have an odd hidden_size.
     """
 
     def __init__(
@@ -110,13 +109,10 @@ class Positions(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
-        is_right = kind in (*SINUSOIDS, "none") or (kind == "emb" and max_positions)
-        if not is_right or (kind in SINUSOIDS and hidden_size % 2):
+        if kind not in KINDS or (kind in SINUSOIDS and hidden_size % 2):
             raise ValueError(
-                f"Positions must be of kind {', '.join(SINUSOIDS)}, emb or none:"
-                " sinusoids with an even hidden_size, emb with max_positions."
-                f" Received: kind={kind!r}, hidden_size={hidden_size},"
-                f" max_positions={max_positions}."
+                f"kind must be {', '.join(KINDS)}, and hidden_size even for sinusoids."
+                f" Received: {kind!r}, {hidden_size}."
             )
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(axes={-1: hidden_size})
@@ -186,3 +182,4 @@ def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
 
 
 SINUSOIDS = {"timing": sinusoids, "timing_halves": sinusoid_halves}
+KINDS = (*SINUSOIDS, "emb", "none")

@@ -61,7 +61,11 @@ class RestrictedAttention(MultiHeadAttention):
         return super().get_config() | {"radius": self.radius}
 
     def _attend_in_blocks(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed
+        self,
+        x: Tensor,
+        memory: Tensor,
+        bias: Tensor,
+        seed: Seed,
     ) -> Tensor:
         """The r queries of a block attend to the keys of their own block and of the one
         before it; unless `causal`, also of the one after it. The shapes below are those
@@ -95,7 +99,11 @@ class RestrictedAttention(MultiHeadAttention):
 
 
 def in_blocks(
-    x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0
+    x: Tensor,
+    size: int | Tensor,
+    before: int = 0,
+    after: int = 0,
+    fill: float = 0.0,
 ) -> Tensor:
     """Cuts a sequence into N blocks of `size` positions, each joined with the given
     numbers of blocks before and after it.

@@ -77,7 +77,8 @@ class Residual(keras.layers.Layer):
         y = sublayer(y)
         x = residual.leave(x, y)
 
-    In a Keras model of your own, with post-norm: x = Residual()(x, sublayer(x)).
+    In a Keras model of your own, with post-norm: x = Residual()(x, sublayer(x)). It is
+    `leave`.
 
     Args:
         dropout: rate on the sublayer's output.
@@ -103,18 +104,6 @@ class Residual(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.norm.build(input_shape)
 
-    def call(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
-        """`leave`: x and the sublayer's output y, both [B, T, D] -> [B, T, D].
-
-        Raises ValueError with pre-norm, which also needs `enter`.
-        """
-        if self.pre_norm:
-            raise ValueError(
-                "Residual is called with post-norm only. Received: pre_norm=True. Use"
-                " `enter` and `leave`."
-            )
-        return self.leave(x, y, seed)
-
     def enter(self, x: Tensor) -> Tensor:
         """The sublayer's input: x [B, T, D], normalised if pre-norm."""
         return self.norm(x) if self.pre_norm else x
@@ -125,6 +114,8 @@ class Residual(keras.layers.Layer):
         """
         x = x + self.dropout(y, seed=seed)
         return x if self.pre_norm else self.norm(x)
+
+    call = leave
 
     def get_config(self) -> Config:
         return super().get_config() | {
@@ -178,7 +169,9 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
     @ops.custom_gradient
     def normalise(
-        x: Tensor, gamma: Tensor, beta: Tensor
+        x: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
         size = x.shape[-1]
         normalised, inverse = _normalised(x, epsilon)
@@ -299,7 +292,10 @@ class Dropout(keras.layers.Layer):
             self.generator = keras.random.SeedGenerator(drawn)
 
     def call(
-        self, x: Tensor, seed: Seed = None, training: bool | None = None
+        self,
+        x: Tensor,
+        seed: Seed = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Applies dropout to a tensor of any shape.
 

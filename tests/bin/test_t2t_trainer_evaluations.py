@@ -15,7 +15,7 @@ from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training import dev_sets, loop
+from t2tlite.training import loop
 from t2tlite.training.signals import STOPPING
 from t2tlite.training.train_step import StepResult
 
@@ -159,11 +159,11 @@ def test_early_stopping_counts_evaluations_not_steps(train, run):
     how = ["--early_stopping_evals=3", "--train_steps=8"]
     train([1.0, 2.0], *how, "--local_eval_frequency=2", "--train_steps=4")
     stderr = train([2.0, 2.0], *how, "--local_eval_frequency=1").err
-    stopping = "Stopping early at step 6: 3 evaluations without a better dev loss."
+    stopping = "Stopping early at step 6, without a better evaluation."
     assert stopping in stderr
     assert evaluated(run) == ({2: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}, 2)
     stderr = train([2.0], *how, "--local_eval_frequency=1").err
-    stopped = "Nothing to train: the run stopped early at step 6."
+    stopped = "Nothing to train: the run stopped early at step 6 of 8."
     assert stopped in stderr
 
 
@@ -172,7 +172,7 @@ def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
     step after the evaluation.
     """
     clock = [0.0]
-    step, evaluate = loop.make_train_step(), dev_sets.make_evaluation()
+    step, evaluate = loop.make_train_step(), loop.make_evaluation()
 
     def passes(seconds, act):
         def timed(*args):
@@ -183,7 +183,7 @@ def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
 
     monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(loop, "make_train_step", passes(1.0, step))
-    monkeypatch.setattr(dev_sets, "make_evaluation", passes(3600.0, evaluate))
+    monkeypatch.setattr(loop, "make_evaluation", passes(3600.0, evaluate))
     how = ["--local_eval_frequency=4", "--save_checkpoints_secs=2", "--train_steps=8"]
     train([2.0, 1.0], *how)
     assert checkpoint_names(run) == [f"model.ckpt-{step}" for step in (3, 4, 7, 8)]
@@ -206,12 +206,11 @@ def test_training_json_that_was_deleted_is_written_again(train, run):
 
 
 @pytest.mark.parametrize("loss", [89.0, 240.0, 9e30])
-def test_diverged_dev_loss_is_said_and_recorded(train, run, loss):
+def test_diverged_dev_loss_is_recorded(train, run, loss):
     """exp(89) is infinite in float32, in which TensorBoard stores it, and exp(231)
     beyond what records may hold.
     """
-    stderr = train([2.0, loss, 3.0], EVERY_2, "--train_steps=4").err
-    assert "Training has diverged, or is about to." in stderr
+    train([2.0, loss, 3.0], EVERY_2, "--train_steps=4")
     assert evaluated(run) == ({2: 2.0, 4: loss}, 2)
     train([], EVERY_2, "--train_steps=6")
     assert RunFolder(run).evaluations()[1].metrics == {"loss": loss, "accuracy": 0.5}
@@ -244,7 +243,7 @@ def test_bleu_that_collapses_stops_a_run_whose_loss_falls(train, run, monkeypatc
     fake_bleu(monkeypatch, 20.0, 0.02, 0.03)
     how = [EVERY_2, "--train_steps=10", "--early_stopping_evals=2", "--eval_bleu"]
     stderr = train([3.0, 2.5, 2.0], *how).err
-    stopping = "Stopping early at step 6: 2 evaluations without a better dev BLEU."
+    stopping = "Stopping early at step 6, without a better evaluation."
     assert stopping in stderr
     assert evaluated(run) == ({2: 3.0, 4: 2.5, 6: 2.0}, 2)
 
@@ -260,7 +259,7 @@ def weights_that_count_steps(monkeypatch):
             model.trainable_variables[0].assign_add(
                 np.ones(model.trainable_variables[0].shape)
             )
-            return StepResult(1.0, 10.0, 12.0)
+            return StepResult(1.0, 10.0)
 
         return step
 
@@ -303,19 +302,18 @@ def test_best_by_loss_is_decoded_once_when_bleu_decides(train, run, monkeypatch)
     assert all("events" in name for name in changed)
     bleu[2] = 40.0
     stderr = train([2.0, 3.5], *more).err
-    chosen = "The best so far, of step 2, was chosen by dev loss. From here on dev BLEU"
-    assert f"{chosen} decides." in stderr
+    assert "From here on dev bleu decides. The best so far is step 2." in stderr
     assert "step 6: dev loss 2.0000" in stderr
     assert not re.search(r"step 6: .*best so far", stderr)
     assert re.search(r"step 8: .*BLEU 50.00 \(best so far\)", stderr)
     # it trained on from the weights of step 4, not from those of step 2
     assert first_weight(run / "model.ckpt-8") - bleu["start"] == pytest.approx(8)
     records = {record.step: record.metrics for record in RunFolder(run).evaluations()}
-    assert [metrics.get("bleu") for metrics in records.values()] == [40, None, 30, 50]
+    assert [metrics.get("bleu") for metrics in records.values()] == [None, None, 30, 50]
     # a third start compares nothing again
     bleu[10] = 45.0
     stderr = train([1.0], *how, "--train_steps=10", "--eval_bleu").err
-    assert "The best so far" not in stderr
+    assert "From here on" not in stderr
     assert evaluated(run)[1] == 8
 
 
@@ -326,8 +324,7 @@ def test_best_by_bleu_is_compared_by_its_loss_without_eval_bleu(
     how = [EVERY_2, "--early_stopping_evals=2"]
     train([2.0, 1.5], *how, "--train_steps=4", "--eval_bleu")
     stderr = train([2.5, 1.9], *how, "--train_steps=8").err
-    chosen = "The best so far, of step 2, was chosen by dev BLEU. From here on dev loss"
-    assert f"{chosen} decides." in stderr
+    assert "From here on dev loss decides. The best so far is step 2." in stderr
     best = RunFolder(run).best()
     assert (best.step, best.metrics["loss"], best.criterion) == (8, 1.9, "loss")
 

@@ -1,6 +1,5 @@
-"""What holds of the Transformer and its two layers: a config they can be made from
-again, dtypes, and batches of any size. test_keras_models.py has the same of the layers
-inside.
+"""What holds of the Transformer and its two layers: dtypes, batches of any size, and
+the config of a model. test_keras_models.py has the same of the layers inside.
 """
 
 import dataclasses
@@ -98,30 +97,20 @@ def case(request) -> Case:
     return request.param
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-def test_a_layer_is_made_again_from_its_config(case, policy):
-    layer = case.make(policy)
-    config = json.loads(json.dumps(layer.get_config()))
-    assert config == layer.get_config()
-    serialized = json.dumps(keras.saving.serialize_keras_object(layer))
-    by_name = keras.saving.deserialize_keras_object(json.loads(serialized))
-    for again in (type(layer).from_config(config), by_name):
-        assert type(again) is type(layer)
-        assert again.get_config() == config
-        assert (again.name, again.dtype_policy.name) == (layer.name, policy)
-
-
-def test_layer_made_again_computes_the_same(case):
-    layer = case.make()
-    case.call(layer)
-    randomise(layer)
-    again = type(layer).from_config(layer.get_config())
-    case.call(again)
-    again.set_weights(layer.get_weights())
-    expected = np.asarray(case.call(layer))
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_made_again_from_its_config_computes_the_same(name):
+    case = MODELS[name]
+    made = case.make("mixed_bfloat16")
+    config = json.loads(json.dumps(made.get_config()))
+    assert Transformer.from_config(config).get_config() == made.get_config()
+    made = Transformer.from_config(case.make().get_config())
+    randomise(made)
+    again = Transformer.from_config(made.get_config())
+    again.set_weights(made.get_weights())
+    expected = np.asarray(case.call(made))
     np.testing.assert_array_equal(case.call(again), expected)
     seed = keras.ops.array([1, 2], "int32")
-    dropped = np.asarray(case.call(layer, seed=seed))
+    dropped = np.asarray(case.call(made, seed=seed))
     np.testing.assert_array_equal(case.call(again, seed=seed), dropped)
     assert np.abs(dropped - expected).max() > 0.01
 

@@ -16,7 +16,7 @@ from tiny_training import part_of
 from tiny_transformer import SOURCES, TARGETS, make_transformer
 
 from t2tlite.quiet import import_tensorflow
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 
 DROPOUT = "layer_prepostprocess_dropout=0.1,dtype_policy={}"

@@ -15,7 +15,7 @@ from tiny_transformer import SOURCES
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 from t2tlite.types import EOS
 

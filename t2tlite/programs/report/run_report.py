@@ -24,8 +24,7 @@ from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
 from t2tlite.programs.report.chart import line_chart
 from t2tlite.programs.report.document import render, to_html
-from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
-from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.runs.load import METRIC_NAMES, run_dataset, shown_value
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.parsing import ParsingTask

@@ -15,8 +15,8 @@ import pytest
 
 import t2tlite
 from t2tlite.data.dataset import open_dataset
+from t2tlite.programs.export import ctranslate2_engine
 from t2tlite.programs.export.ctranslate2_engine import open_translator
-from t2tlite.programs.runs import ctranslate2_run
 from t2tlite.programs.runs import load as runs
 
 load_converted = functools.partial(runs.load, engine="ctranslate2")
@@ -75,7 +75,7 @@ def test_a_cpu_decodes_several_batches_at_a_time(
 ):
     if on_gpu:  # it gets no number of translators
         monkeypatch.setattr(
-            ctranslate2_run,
+            ctranslate2_engine,
             "open_translator",
             lambda path, quantization, threads: open_translator(path, quantization),
         )
