@@ -158,16 +158,6 @@ def wait_for_workers(strategy: Strategy) -> None:
 
 
 @contextlib.contextmanager
-def chief_first(strategy: Strategy) -> Iterator[None]:
-    """Runs a block on the chief first, and then on the other workers."""
-    if not is_chief(strategy):
-        wait_for_workers(strategy)
-    yield
-    if is_chief(strategy):
-        wait_for_workers(strategy)
-
-
-@contextlib.contextmanager
 def lost_worker_is_an_error(strategy: Strategy) -> Iterator[None]:
     """Raises ConnectionError for TensorFlow's errors when another worker has ended or
     cannot be reached.

@@ -71,7 +71,7 @@ def test_a_run_resumes_whatever_keras_is_set_to(tiny_run, tiny_run_copy, tmp_pat
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
-    assert "Its newest checkpoint, of step 121" in result.stdout
+    assert "Newest checkpoint: step 121." in result.stdout
 
 
 def test_another_backend_of_keras_is_refused(monkeypatch):

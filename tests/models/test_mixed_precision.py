@@ -57,12 +57,6 @@ def test_training_lowers_a_finite_loss(trained):
     assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:3])
 
 
-def test_the_learning_rate_can_be_read(trained):
-    *_, optimizer = trained
-    rate = 0.2 * 16**-0.5 * 31**-0.5  # formula (3), of the update that would come next
-    assert float(optimizer.learning_rate) == pytest.approx(rate, rel=1e-5)
-
-
 def test_logits_are_near_single_precisions(trained, single):
     start, _, model, _ = trained
     after = model.get_weights()

@@ -5,14 +5,12 @@ Importing this module loads neither TensorFlow nor CTranslate2; loading a run lo
 one that decodes. CTranslate2's model is converted once, for which TensorFlow reads the
 checkpoint, and kept in the run directory:
 
-RUN/ctranslate2/QUANTIZATION-HASH/   a model directory of CTranslate2; its t2tlite.json
-                                     has its files' checksums
+RUN/ctranslate2/QUANTIZATION-HASH/   a model directory of CTranslate2
 
 The hash is that of the checkpoint and of t2tlite's version. A directory of others is
 removed when a model is converted.
 """
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Sequence
@@ -27,11 +25,9 @@ from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files import (
-    atomic_file,
     atomic_folder,
     lock,
     own_files,
-    records,
     same_file,
 )
 from t2tlite.files.checkpoint_paths import (
@@ -52,7 +48,6 @@ from t2tlite.training.cost import count_parameters
 
 # what the runs of an ensemble have in common
 DATA = ("problem", "languages", "vocabulary")
-CHECKSUMS = "t2tlite.json"
 # of metrics of decoded dev, in percent
 METRIC_NAMES = {
     "bleu": "BLEU",
@@ -178,13 +173,6 @@ def _keras_run() -> ModuleType:
     return keras_run
 
 
-@dataclasses.dataclass(frozen=True)
-class Checksums:
-    """The content of a model directory of CTranslate2."""
-
-    files: dict[records.Name, str]  # SHA-256 by name
-
-
 def _open_converted(
     folder: RunFolder,
     checkpoint: str,
@@ -208,10 +196,6 @@ def _open_converted(
     path = folder.own(f"ctranslate2/{quantization}-{digest}")
     if not path.is_dir():
         _convert(folder, checkpoint, parameters, path)
-    advice = f"Delete {path} to have it made again."
-    checksums = records.read_record(path / CHECKSUMS, Checksums, advice)
-    for name, sha256 in checksums.files.items():
-        atomic_file.check_sha256(path / name, sha256, advice)
     translator = ctranslate2_engine.open_translator(path, quantization, threads)
     engine = ctranslate2_engine.CTranslate2Engine(
         translator,
@@ -243,10 +227,6 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         with atomic_folder.atomic_folder(path, converted / ".converting") as unfinished:
             hparams = folder.hparams()
             convert(hparams, weights, folder.encoders(), unfinished, quantization)
-            files = {}
-            for file in unfinished.iterdir():
-                files[file.name] = atomic_file.file_sha256(file)
-            records.write_record(unfinished / CHECKSUMS, Checksums(files))
         for other in converted.iterdir():
             if other != path and other.name.partition("-")[0] == quantization:
                 own_files.remove(other)

@@ -61,9 +61,12 @@ def train_run(training: Training) -> list[str]:
     say(f"The run is in {folder}.")
     try:
         with workers.lost_worker_is_an_error(replicas):
-            # the other workers find the data that it makes in a shared folder
-            with workers.chief_first(replicas):
-                dataset = dataset_of(training.data)
+            # the chief first: others find the data that it makes in a shared folder
+            if not workers.is_chief(replicas):
+                workers.wait_for_workers(replicas)
+            dataset = dataset_of(training.data)
+            if workers.is_chief(replicas):
+                workers.wait_for_workers(replicas)
             result = _train(training, dataset, replicas)
     except tf.errors.ResourceExhaustedError as error:
         raise MemoryError(

@@ -121,19 +121,12 @@ def test_a_model_is_converted_once_for_each_checkpoint(
 def test_a_damaged_model_says_what_to_do(tiny_run_copy):
     load_converted(tiny_run_copy)
     folder = folder_of(tiny_run_copy)
-    model = folder / "model.bin"
-    whole = model.read_bytes()
-    advice = rf"Delete {folder} to have it made again\."
-    middle = len(whole) // 2  # a weight, with which CTranslate2 would translate
-    for damaged in (b"half", whole[:middle] + b"\xff" + whole[middle + 1 :]):
-        model.write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"must have the content .* {advice}"):
-            load_converted(tiny_run_copy)
-    model.unlink()
-    with pytest.raises(FileNotFoundError, match=rf"model\.bin is missing\. {advice}"):
+    message = rf"{folder} cannot be loaded by CTranslate2: .* Delete it to have it made"
+    (folder / "model.bin").write_bytes(b"half")
+    with pytest.raises(ValueError, match=message):
         load_converted(tiny_run_copy)
-    (folder / "t2tlite.json").write_text("{")
-    with pytest.raises(ValueError, match=rf"t2tlite\.json is damaged: .* {advice}"):
+    (folder / "model.bin").unlink()
+    with pytest.raises(ValueError, match=message):
         load_converted(tiny_run_copy)
 
 
