@@ -19,7 +19,7 @@ from keras import ops
 
 from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
 from t2tlite.layers.sublayer import Dense, Dropout
-from t2tlite.types import PAD, Config, Seed, Tensor
+from t2tlite.types import PAD, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
@@ -279,16 +279,6 @@ class MultiHeadAttention(keras.layers.Layer):
         weights = ops.cast(weights, queries.dtype)
         heads = ops.einsum("hbms,hbsu->bmhu", weights, values)  # [B, M, H, U]
         return self.output_transform(ops.reshape(heads, (-1, self.value.units)))
-
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "hidden_size": self.output_transform.units,
-            "num_heads": self.num_heads,
-            "key_channels": self.key.units,
-            "value_channels": self.value.units,
-            "dropout": self.weight_dropout.rate,
-            "causal": self.causal,
-        }
 
     def _by_head(self, *projections: Dense) -> Tensor:
         """The kernels of each head side by side, [H, D, N], in the compute dtype; that

@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from t2tlite.layers.sublayer import product
-from t2tlite.types import PAD, Config, Tensor
+from t2tlite.types import PAD, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -78,13 +78,6 @@ class Embedding(keras.layers.Layer):
         logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "mask_zero": self.mask_zero,
-        }
-
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
@@ -138,13 +131,6 @@ class Positions(keras.layers.Layer):
         else:
             vectors = SINUSOIDS[self.kind](positions, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
-
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "kind": self.kind,
-            "hidden_size": self.hidden_size,
-            "max_positions": self.max_positions,
-        }
 
 
 def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:

@@ -8,11 +8,13 @@ neighbours.
 # H heads, K size of a key and U size of a value in one head
 # r radius, N blocks of r positions
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from t2tlite.layers.attention import MASKED, MultiHeadAttention, Record
-from t2tlite.types import Config, Seed, Tensor
+from t2tlite.types import Seed, Tensor
 
 # Added to the scores of positions beyond the radius. It is lower than MASKED, so a
 # query near padding only attends uniformly to the padding, whatever the block size.
@@ -29,14 +31,21 @@ class RestrictedAttention(MultiHeadAttention):
 
     Args:
         radius: r.
-        arguments: those of MultiHeadAttention.
+        others: those of MultiHeadAttention.
 
     Raises:
         ValueError: the radius is less than 1.
     """
 
-    def __init__(self, *arguments: object, radius: int, **kwargs: object) -> None:
-        super().__init__(*arguments, **kwargs)  # type: ignore[arg-type]
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        *,
+        radius: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(hidden_size, num_heads, **kwargs)
         if radius < 1:
             raise ValueError(f"radius must be at least 1. Received: {radius}.")
         self.radius = radius
@@ -56,9 +65,6 @@ class RestrictedAttention(MultiHeadAttention):
         positions = ops.arange(ops.shape(x)[1], dtype="int32")
         bias = bias + self._distance_mask(positions, positions)
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
-
-    def get_config(self) -> Config:
-        return super().get_config() | {"radius": self.radius}
 
     def _attend_in_blocks(
         self,

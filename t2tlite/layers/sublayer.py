@@ -18,7 +18,7 @@ import numpy as np
 from keras import ops
 
 from t2tlite.machine import cpu_ends_at_avx2
-from t2tlite.types import Config, Seed, Tensor
+from t2tlite.types import Seed, Tensor
 
 # So few rows, as of a sentence that is decoded alone, that reading a matrix takes most
 # of the time of their product with it.
@@ -116,13 +116,6 @@ class Residual(keras.layers.Layer):
         return x if self.pre_norm else self.norm(x)
 
     call = leave
-
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "dropout": self.dropout.rate,
-            "pre_norm": self.pre_norm,
-            "epsilon": self.norm.epsilon,
-        }
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -258,13 +251,6 @@ class FeedForward(keras.layers.Layer):
         x = self.inner.activation(x)
         return product(x, outer) + ops.cast(self.outer.bias, x.dtype)
 
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "hidden_size": self.outer.units,
-            "filter_size": self.inner.units,
-            "dropout": self.inner_dropout.rate,
-        }
-
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dropout(keras.layers.Layer):
@@ -312,9 +298,6 @@ class Dropout(keras.layers.Layer):
         uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=generator)
         scaled = x * (1.0 / (1.0 - self.rate))
         return ops.where(uniform >= self.rate, scaled, ops.zeros((), x.dtype))
-
-    def get_config(self) -> Config:
-        return super().get_config() | {"rate": self.rate}
 
 
 def fold(seed: Seed, number: int) -> Seed:
