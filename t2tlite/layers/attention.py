@@ -77,9 +77,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value_channels = value_channels or hidden_size
         if num_heads < 1 or key_channels % num_heads or value_channels % num_heads:
             raise ValueError(
-                "num_heads must divide the channels of keys and values, by default"
-                f" hidden_size. Received: {num_heads}, {key_channels} and"
-                f" {value_channels}."
+                "num_heads must divide the channels of keys and values. Received:"
+                f" {num_heads}, {key_channels} and {value_channels}."
             )
         self.num_heads = num_heads
         self.causal = causal

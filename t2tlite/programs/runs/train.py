@@ -226,7 +226,7 @@ def _resumed_record(
         say(
             f"Changed global batch, from here on: {old.global_batch_tokens:,} ->"
             f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
-            f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+            " replicas)."
         )
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
