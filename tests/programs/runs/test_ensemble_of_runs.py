@@ -179,7 +179,7 @@ def test_absent_run_is_named(runs, capsys):
         t2tlite.load((runs[0], "absent"))
     with pytest.raises(ValueError, match="or a list of several"):
         t2tlite.load(())
-    with pytest.raises(TypeError, match="not '?int"):
+    with pytest.raises(TypeError, match=r"not '?int"):
         t2tlite.load((runs[0], 3))
 
 
