@@ -29,7 +29,7 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.training.train_step import make_train_step
 

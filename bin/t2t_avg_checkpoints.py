@@ -26,8 +26,7 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field
 from t2tlite.console import counted
-from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
-from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.runs.load import newest_checkpoints, run_dataset
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
@@ -63,7 +62,7 @@ def main(flags: AverageFlags) -> None:
         lines.append(f"The average was not measured. {error}")
 
     load_tensorflow()
-    from t2tlite.programs.runs.average import average_run, comparison
+    from t2tlite.programs.runs.keras_run import average_run, comparison
 
     average = average_run(folder, averaged, dataset)
     number = counted(len(averaged), "checkpoint")

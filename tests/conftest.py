@@ -157,17 +157,17 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
         return Evaluation(outcome, 0.5, 10)
 
     from t2tlite.programs.runs import train
-    from t2tlite.training import dev_sets, loop, strategy
+    from t2tlite.training import loop, strategy
     from t2tlite.training.evaluation import Evaluation
     from t2tlite.training.train_step import StepResult
 
     monkeypatch.setattr(
         loop,
         "make_train_step",
-        lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0),
+        lambda *_: lambda batches, stop: StepResult(1.0, 10.0),
     )
     monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 1.0)
-    monkeypatch.setattr(dev_sets, "make_evaluation", lambda *_: evaluate)
+    monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
     monkeypatch.setattr(loop, "distribute", lambda *_: [])
     monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
     monkeypatch.setattr(train, "get_model", lambda name: once)
@@ -177,13 +177,13 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
 @pytest.fixture
 def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a run begin, but train nothing."""
-    from t2tlite.programs.runs import train
+    from t2tlite.training import loop
     from t2tlite.training.evaluation import Evaluation
 
     monkeypatch.setattr(
-        train,
+        loop,
         "train",
-        lambda setup, config, hooks, signals: hooks.begin() or Evaluation(1.0, 0.5, 10),
+        lambda setup, config, signals: setup.begin() or Evaluation(1.0, 0.5, 10),
     )
 
 

@@ -104,7 +104,7 @@ def rules_as_markdown() -> str:
 # TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
-    "programs.bulk", "programs.documents", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
+    "programs.bulk", "programs.documents", "programs.export.export", "programs.runs.load", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
     "run_records", "tasks", "trees", "vocabularies",
 }  # fmt: skip

@@ -19,7 +19,7 @@ from keras import ops
 
 from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
 from t2tlite.layers.sublayer import Dense, Dropout
-from t2tlite.types import PAD, Config, Seed, Tensor
+from t2tlite.types import PAD, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
@@ -77,9 +77,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value_channels = value_channels or hidden_size
         if num_heads < 1 or key_channels % num_heads or value_channels % num_heads:
             raise ValueError(
-                "num_heads must divide the channels of keys and values, by default"
-                f" hidden_size. Received: {num_heads}, {key_channels} and"
-                f" {value_channels}."
+                "num_heads must divide the channels of keys and values. Received:"
+                f" {num_heads}, {key_channels} and {value_channels}."
             )
         self.num_heads = num_heads
         self.causal = causal
@@ -181,7 +180,10 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.output_transform(joined)
 
     def start_self(
-        self, batch: int | Tensor, capacity: int | Tensor, beam_size: int
+        self,
+        batch: int | Tensor,
+        capacity: int | Tensor,
+        beam_size: int,
     ) -> AttentionCache:
         """The empty cache of causal self-attention, for `self_step`."""
         shape = (self.num_heads, batch, capacity, beam_size)
@@ -202,7 +204,11 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def self_step(
-        self, x: Tensor, cache: AttentionCache, slot: CacheSlot, bias: Tensor
+        self,
+        x: Tensor,
+        cache: AttentionCache,
+        slot: CacheSlot,
+        bias: Tensor,
     ) -> tuple[Tensor, AttentionCache]:
         """Causal self-attention of one position: rows [B * M, D] -> [B * M, D], and the
         cache with this position filled. `bias` is [B, M, C * M].
@@ -218,7 +224,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend_rows(queries, keys, values, bias), cache
 
     def cross_step(
-        self, x: Tensor, cache: AttentionCache, beam_size: int, bias: Tensor
+        self,
+        x: Tensor,
+        cache: AttentionCache,
+        beam_size: int,
+        bias: Tensor,
     ) -> Tensor:
         """Attention of one position to the source: rows [B * M, D] -> [B * M, D].
         `bias` is [B, 1, S].
@@ -228,7 +238,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
     @staticmethod
     def resize_self(
-        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor
+        cache: AttentionCache,
+        sentences: Tensor,
+        capacity: int | Tensor,
     ) -> AttentionCache:
         """The cache of some sentences, int32 [N], with room for `capacity`
         positions.
@@ -253,7 +265,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(projected, shape)
 
     def _attend_rows(
-        self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor,
     ) -> Tensor:
         """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K] and values [H,
         B, S, U]; returns rows [B * M, D].
@@ -262,16 +278,6 @@ class MultiHeadAttention(keras.layers.Layer):
         weights = ops.cast(weights, queries.dtype)
         heads = ops.einsum("hbms,hbsu->bmhu", weights, values)  # [B, M, H, U]
         return self.output_transform(ops.reshape(heads, (-1, self.value.units)))
-
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "hidden_size": self.output_transform.units,
-            "num_heads": self.num_heads,
-            "key_channels": self.key.units,
-            "value_channels": self.value.units,
-            "dropout": self.weight_dropout.rate,
-            "causal": self.causal,
-        }
 
     def _by_head(self, *projections: Dense) -> Tensor:
         """The kernels of each head side by side, [H, D, N], in the compute dtype; that
@@ -295,7 +301,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def attention_weights(
-    queries: Tensor, keys: Tensor, bias: Tensor | None = None
+    queries: Tensor,
+    keys: Tensor,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """softmax(Q K^T / sqrt(d_k) + bias) of equation (1), float32 [..., T, S].
 

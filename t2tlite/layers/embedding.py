@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from t2tlite.layers.sublayer import product
-from t2tlite.types import PAD, Config, Tensor
+from t2tlite.types import PAD, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -78,13 +78,6 @@ class Embedding(keras.layers.Layer):
         logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "mask_zero": self.mask_zero,
-        }
-
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
@@ -98,8 +91,7 @@ class Positions(keras.layers.Layer):
         max_positions: rows of the table of "emb"; the other kinds have no limit.
 
     Raises:
-        ValueError: the kind is unknown, "emb" lacks max_positions, or sinusoids have an
-            odd hidden_size.
+        ValueError: the kind is unknown, or sinusoids have an odd hidden_size.
     """
 
     def __init__(
@@ -110,13 +102,10 @@ class Positions(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
-        is_right = kind in (*SINUSOIDS, "none") or (kind == "emb" and max_positions)
-        if not is_right or (kind in SINUSOIDS and hidden_size % 2):
+        if kind not in KINDS or (kind in SINUSOIDS and hidden_size % 2):
             raise ValueError(
-                f"Positions must be of kind {', '.join(SINUSOIDS)}, emb or none:"
-                " sinusoids with an even hidden_size, emb with max_positions."
-                f" Received: kind={kind!r}, hidden_size={hidden_size},"
-                f" max_positions={max_positions}."
+                f"kind must be {', '.join(KINDS)}, and hidden_size even for sinusoids."
+                f" Received: {kind!r}, {hidden_size}."
             )
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(axes={-1: hidden_size})
@@ -142,13 +131,6 @@ class Positions(keras.layers.Layer):
         else:
             vectors = SINUSOIDS[self.kind](positions, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
-
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "kind": self.kind,
-            "hidden_size": self.hidden_size,
-            "max_positions": self.max_positions,
-        }
 
 
 def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
@@ -186,3 +168,4 @@ def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
 
 
 SINUSOIDS = {"timing": sinusoids, "timing_halves": sinusoid_halves}
+KINDS = (*SINUSOIDS, "emb", "none")

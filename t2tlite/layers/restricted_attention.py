@@ -8,11 +8,13 @@ neighbours.
 # H heads, K size of a key and U size of a value in one head
 # r radius, N blocks of r positions
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from t2tlite.layers.attention import MASKED, MultiHeadAttention, Record
-from t2tlite.types import Config, Seed, Tensor
+from t2tlite.types import Seed, Tensor
 
 # Added to the scores of positions beyond the radius. It is lower than MASKED, so a
 # query near padding only attends uniformly to the padding, whatever the block size.
@@ -29,14 +31,21 @@ class RestrictedAttention(MultiHeadAttention):
 
     Args:
         radius: r.
-        arguments: those of MultiHeadAttention.
+        others: those of MultiHeadAttention.
 
     Raises:
         ValueError: the radius is less than 1.
     """
 
-    def __init__(self, *arguments: object, radius: int, **kwargs: object) -> None:
-        super().__init__(*arguments, **kwargs)  # type: ignore[arg-type]
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        *,
+        radius: int,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(hidden_size, num_heads, **kwargs)
         if radius < 1:
             raise ValueError(f"radius must be at least 1. Received: {radius}.")
         self.radius = radius
@@ -57,11 +66,12 @@ class RestrictedAttention(MultiHeadAttention):
         bias = bias + self._distance_mask(positions, positions)
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
-    def get_config(self) -> Config:
-        return super().get_config() | {"radius": self.radius}
-
     def _attend_in_blocks(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed
+        self,
+        x: Tensor,
+        memory: Tensor,
+        bias: Tensor,
+        seed: Seed,
     ) -> Tensor:
         """The r queries of a block attend to the keys of their own block and of the one
         before it; unless `causal`, also of the one after it. The shapes below are those
@@ -95,7 +105,11 @@ class RestrictedAttention(MultiHeadAttention):
 
 
 def in_blocks(
-    x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0
+    x: Tensor,
+    size: int | Tensor,
+    before: int = 0,
+    after: int = 0,
+    fill: float = 0.0,
 ) -> Tensor:
     """Cuts a sequence into N blocks of `size` positions, each joined with the given
     numbers of blocks before and after it.

@@ -18,7 +18,7 @@ import numpy as np
 from keras import ops
 
 from t2tlite.machine import cpu_ends_at_avx2
-from t2tlite.types import Config, Seed, Tensor
+from t2tlite.types import Seed, Tensor
 
 # So few rows, as of a sentence that is decoded alone, that reading a matrix takes most
 # of the time of their product with it.
@@ -77,7 +77,8 @@ class Residual(keras.layers.Layer):
         y = sublayer(y)
         x = residual.leave(x, y)
 
-    In a Keras model of your own, with post-norm: x = Residual()(x, sublayer(x)).
+    In a Keras model of your own, with post-norm: x = Residual()(x, sublayer(x)). It is
+    `leave`.
 
     Args:
         dropout: rate on the sublayer's output.
@@ -103,18 +104,6 @@ class Residual(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.norm.build(input_shape)
 
-    def call(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
-        """`leave`: x and the sublayer's output y, both [B, T, D] -> [B, T, D].
-
-        Raises ValueError with pre-norm, which also needs `enter`.
-        """
-        if self.pre_norm:
-            raise ValueError(
-                "Residual is called with post-norm only. Received: pre_norm=True. Use"
-                " `enter` and `leave`."
-            )
-        return self.leave(x, y, seed)
-
     def enter(self, x: Tensor) -> Tensor:
         """The sublayer's input: x [B, T, D], normalised if pre-norm."""
         return self.norm(x) if self.pre_norm else x
@@ -126,12 +115,7 @@ class Residual(keras.layers.Layer):
         x = x + self.dropout(y, seed=seed)
         return x if self.pre_norm else self.norm(x)
 
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "dropout": self.dropout.rate,
-            "pre_norm": self.pre_norm,
-            "epsilon": self.norm.epsilon,
-        }
+    call = leave
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -178,7 +162,9 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
     @ops.custom_gradient
     def normalise(
-        x: Tensor, gamma: Tensor, beta: Tensor
+        x: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
         size = x.shape[-1]
         normalised, inverse = _normalised(x, epsilon)
@@ -265,13 +251,6 @@ class FeedForward(keras.layers.Layer):
         x = self.inner.activation(x)
         return product(x, outer) + ops.cast(self.outer.bias, x.dtype)
 
-    def get_config(self) -> Config:
-        return super().get_config() | {
-            "hidden_size": self.outer.units,
-            "filter_size": self.inner.units,
-            "dropout": self.inner_dropout.rate,
-        }
-
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dropout(keras.layers.Layer):
@@ -299,7 +278,10 @@ class Dropout(keras.layers.Layer):
             self.generator = keras.random.SeedGenerator(drawn)
 
     def call(
-        self, x: Tensor, seed: Seed = None, training: bool | None = None
+        self,
+        x: Tensor,
+        seed: Seed = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Applies dropout to a tensor of any shape.
 
@@ -316,9 +298,6 @@ class Dropout(keras.layers.Layer):
         uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=generator)
         scaled = x * (1.0 / (1.0 - self.rate))
         return ops.where(uniform >= self.rate, scaled, ops.zeros((), x.dtype))
-
-    def get_config(self) -> Config:
-        return super().get_config() | {"rate": self.rate}
 
 
 def fold(seed: Seed, number: int) -> Seed:

@@ -74,7 +74,10 @@ class Ensemble:
         return together
 
     def start_decoding(
-        self, inputs: Tensor, beam_size: int, length: int | Tensor
+        self,
+        inputs: Tensor,
+        beam_size: int,
+        length: int | Tensor,
     ) -> DecodingCache:
         """The caches of all models for sources int32 [B, S]."""
         caches = []
@@ -102,7 +105,10 @@ class Ensemble:
         return mean_log_probs(logits), tuple(caches)
 
     def resize_cache(
-        self, cache: DecodingCache, sentences: Tensor, length: Tensor
+        self,
+        cache: DecodingCache,
+        sentences: Tensor,
+        length: Tensor,
     ) -> DecodingCache:
         """The caches of only some sentences, int32 [N], for `length` positions."""
         caches = []

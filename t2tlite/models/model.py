@@ -2,15 +2,13 @@
 
 import dataclasses
 import random
-from typing import TypeVar
+from typing import Self
 
 import keras
 import numpy as np
 
 from t2tlite.config import HParams
 from t2tlite.types import Config
-
-M = TypeVar("M", bound="Model")
 
 
 class Model(keras.Model):
@@ -24,7 +22,10 @@ class Model(keras.Model):
     """
 
     def __init__(
-        self, hparams: HParams, source_vocab_size: int, target_vocab_size: int
+        self,
+        hparams: HParams,
+        source_vocab_size: int,
+        target_vocab_size: int,
     ) -> None:
         super().__init__(name=hparams.model, dtype=hparams.dtype_policy, autocast=False)
         self.hparams = hparams
@@ -33,12 +34,12 @@ class Model(keras.Model):
 
     @classmethod
     def from_hparams(
-        cls: type[M],
+        cls,
         hparams: HParams,
         source_vocab_size: int,
         target_vocab_size: int,
         seed: int = 0,
-    ) -> M:
+    ) -> Self:
         """Makes a model and its weights, which `seed` determines.
 
         Keras's initializers draw their seeds with the module `random`, and dropout
@@ -69,6 +70,6 @@ class Model(keras.Model):
         }
 
     @classmethod
-    def from_config(cls: type[M], config: Config) -> M:
+    def from_config(cls, config: Config) -> Self:
         """The model of a config, with weights, so that their values can be loaded."""
         return cls.from_hparams(**{**config, "hparams": HParams(**config["hparams"])})

@@ -51,7 +51,10 @@ class Transformer(Model):
     """
 
     def __init__(
-        self, hparams: HParams, source_vocab_size: int, target_vocab_size: int
+        self,
+        hparams: HParams,
+        source_vocab_size: int,
+        target_vocab_size: int,
     ) -> None:
         super().__init__(hparams, source_vocab_size, target_vocab_size)
         shared = hparams.shared_embedding_and_softmax_weights
@@ -139,7 +142,10 @@ class Transformer(Model):
         return AttentionWeights(encoder, decoder[0::2], decoder[1::2])
 
     def encode(
-        self, inputs: Tensor, seed: Seed = None, record: Record | None = None
+        self,
+        inputs: Tensor,
+        seed: Seed = None,
+        record: Record | None = None,
     ) -> tuple[Tensor, Tensor]:
         """int32 [B, S] -> the encoder's output [B, S, D] and the padding mask [B, 1, 1,
         S] (section 3.1, Encoder).
@@ -177,7 +183,10 @@ class Transformer(Model):
         return self._logits(x)
 
     def start_decoding(
-        self, inputs: Tensor, beam_size: int, length: int | Tensor
+        self,
+        inputs: Tensor,
+        beam_size: int,
+        length: int | Tensor,
     ) -> TransformerCache:
         """Encodes the source, and makes a cache for `length` positions of `beam_size`
         hypotheses.
@@ -234,7 +243,10 @@ class Transformer(Model):
         return logits, TransformerCache(tuple(caches), cache.memory_bias)
 
     def resize_cache(
-        self, cache: TransformerCache, sentences: Tensor, length: Tensor
+        self,
+        cache: TransformerCache,
+        sentences: Tensor,
+        length: Tensor,
     ) -> TransformerCache:
         """Keeps only some sentences of the batch, and makes room for more positions.
 
@@ -265,7 +277,9 @@ class Transformer(Model):
 
 
 def _cached_positions(
-    step: int | Tensor, cache: TransformerCache, length: int | Tensor
+    step: int | Tensor,
+    cache: TransformerCache,
+    length: int | Tensor,
 ) -> Tensor:
     """The position, of L, in each slot of the cache at `step`: int32 [C]. Position p is
     in slot p % C.

@@ -5,9 +5,6 @@ DecoderLayer.
 # B batch, S source length, T target length, D hidden size
 # H heads, M hypotheses of a sentence, C capacity of the cache in positions
 
-from __future__ import annotations
-
-import dataclasses
 from typing import NamedTuple
 
 import keras
@@ -41,7 +38,10 @@ class TransformerLayer(keras.layers.Layer):
         self.hparams = hparams
 
     def add(
-        self, name: str, layer: type[keras.layers.Layer], **options: object
+        self,
+        name: str,
+        layer: type[keras.layers.Layer],
+        **options: object,
     ) -> None:
         """Adds a sublayer with these options."""
         common = {"name": name, "dtype": self.dtype_policy}
@@ -88,15 +88,7 @@ class TransformerLayer(keras.layers.Layer):
             with keras.name_scope(residual.name):
                 getattr(self, name).build()
 
-    def get_config(self) -> Config:
-        return super().get_config() | {"hparams": dataclasses.asdict(self.hparams)}
 
-    @classmethod
-    def from_config(cls, config: Config) -> TransformerLayer:
-        return super().from_config({**config, "hparams": HParams(**config["hparams"])})
-
-
-@keras.saving.register_keras_serializable("t2tlite")
 class EncoderLayer(TransformerLayer):
     """Self-attention, then feed-forward (Figure 1, left)."""
 
@@ -106,7 +98,11 @@ class EncoderLayer(TransformerLayer):
         self.add_feed_forward()
 
     def call(
-        self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
+        self,
+        x: Tensor,
+        bias: Tensor,
+        seed: Seed = None,
+        record: Record | None = None,
     ) -> Tensor:
         """[B, S, D] -> [B, S, D].
 
@@ -124,7 +120,6 @@ class EncoderLayer(TransformerLayer):
         return self.feed_forward_residual.leave(x, y, seed=fold(seed, 4))
 
 
-@keras.saving.register_keras_serializable("t2tlite")
 class DecoderLayer(TransformerLayer):
     """Causal self-attention, attention to the encoder's output, then feed-forward
     (Figure 1, right).
@@ -168,7 +163,10 @@ class DecoderLayer(TransformerLayer):
         return self.feed_forward_residual.leave(x, y, seed=fold(seed, 6))
 
     def start(
-        self, memory: Tensor, capacity: int | Tensor, beam_size: int
+        self,
+        memory: Tensor,
+        capacity: int | Tensor,
+        beam_size: int,
     ) -> LayerCache:
         """The cache to decode from the encoder's output [B, S, D], with room for
         `capacity` positions.
@@ -216,7 +214,10 @@ class DecoderLayer(TransformerLayer):
         return x, cache._replace(self_attention=filled)
 
     def resize(
-        self, cache: LayerCache, sentences: Tensor, capacity: int | Tensor
+        self,
+        cache: LayerCache,
+        sentences: Tensor,
+        capacity: int | Tensor,
     ) -> LayerCache:
         """Keeps some sentences, int32 [N], and makes room for more positions."""
         before, memory, _ = cache

@@ -4,10 +4,7 @@ A checkpoint holds weights, optimizer state and step. Batches and dropout masks 
 functions of the step, so nothing else is needed to resume exactly where a run stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +27,9 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DevEvaluation
 from t2tlite.types import Seq2SeqModel, Variable
 
-STORED = "/.ATTRIBUTES/VARIABLE_VALUE"  # the end of a variable's key
-OTHER_SIZE = "it has {:,} weights, and hparams and vocabularies describe {:,}"
+# by their Keras path
+Variables = Mapping[str, tf.Variable]
+Values = Mapping[str, np.ndarray]
 
 
 class Checkpoints:
@@ -43,9 +41,12 @@ class Checkpoints:
     """
 
     def __init__(
-        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int
+        self,
+        run: RunFolder,
+        model: Seq2SeqModel,
+        optimizer: Optimizer,
+        keep: int,
     ) -> None:
-        self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._optimizer = _by_path(optimizer.variables)
         self._run = run
@@ -63,10 +64,9 @@ class Checkpoints:
         self._check_later(paths)
         if not paths:
             return 0
-        with _reading(paths[-1]) as reader:
-            _assign(self._weights, reader, "model")
-            _assign(self._optimizer, reader, "optimizer")
-            self._saved_step = int(reader.get_tensor(f"step{STORED}"))
+        _restore(self._weights, paths[-1], _read(paths[-1], "model"))
+        _restore(self._optimizer, paths[-1], _read(paths[-1], "optimizer"))
+        self._saved_step = step_of(paths[-1])
         return self._saved_step
 
     def save(self, step: int) -> None:
@@ -79,18 +79,14 @@ class Checkpoints:
         if step == self._saved_step:
             return
         self._check_finite(step)
-        self._step.assign(step)
         if self._run.writes:
-            folder = self._run.path
-            name = f"{CHECKPOINT_PREFIX}-{step}"
-            with writing(name, folder), saving_folder(folder) as saving:
-                _write(
-                    saving,
-                    step,
-                    model=self._weights,
-                    optimizer=self._optimizer,
-                    step=self._step,
-                )
+            _save(
+                self._run.path,
+                step,
+                model=self._weights,
+                optimizer=self._optimizer,
+                step=tf.Variable(step, dtype=tf.int64),
+            )
             for path in self._run.checkpoints()[: -self._keep]:
                 remove_checkpoint(path)
         self._saved_step = step
@@ -101,22 +97,25 @@ class Checkpoints:
         """
         best = self._run.best()
         kept = list_checkpoints(self._run.best_folder)
-        return best if best and self.best_path(best) in kept else None
+        return best if best and self._best_path(best) in kept else None
 
-    def best_path(self, best: DevEvaluation) -> str:
-        """The path of the best checkpoint."""
-        return str(self._run.best_folder / f"{CHECKPOINT_PREFIX}-{best.step}")
+    def restore_best(self, best: DevEvaluation) -> None:
+        """Restores the weights of the best checkpoint."""
+        path = self._best_path(best)
+        _restore(self._weights, path, _read(path, "model"))
 
     def save_best(self, best: DevEvaluation) -> None:
         """Keeps the saved checkpoint of the evaluation `best` as the best, with its
         metrics.
         """
-        if not self._run.writes:
-            return
-        saved = self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"
-        path = copy_checkpoint(str(saved), self._run.best_folder)
-        self._run.write_best(best)
-        remove_other_checkpoints(path)
+        if self._run.writes:
+            saved = self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"
+            path = copy_checkpoint(str(saved), self._run.best_folder)
+            self._run.write_best(best)
+            remove_other_checkpoints(path)
+
+    def _best_path(self, best: DevEvaluation) -> str:
+        return str(self._run.best_folder / f"{CHECKPOINT_PREFIX}-{best.step}")
 
     def _check_finite(self, step: int) -> None:
         finite = {}  # computed for all variables before the first result is read
@@ -132,98 +131,80 @@ class Checkpoints:
         of `paths`.
         """
         newest = step_of(paths[-1]) if paths else -1
-        later = []
         for folder in (self._run.best_folder, self._run.averaged_folder):
             if max(map(step_of, list_checkpoints(folder)), default=-1) > newest:
-                later.append(str(folder))
-        if later:
-            is_newest = f"of step {newest:,}" if paths else "missing"
-            raise ValueError(
-                "The best and averaged checkpoints of a run must not be later than its"
-                f" newest. Received: {self._run}, whose newest is {is_newest}, and"
-                f" later ones in {' and '.join(later)}. Delete these to train from"
-                " there, or put the missing checkpoints back."
-            )
+                raise ValueError(
+                    "The best and averaged checkpoints of a run must not be later than"
+                    f" its newest. Received: later ones in {folder}. Delete it to train"
+                    " from before, or put the missing checkpoints back."
+                )
 
 
 def diverged(reason: str, step: int) -> FloatingPointError:
     """FloatingPointError that training diverged at `step`."""
     return FloatingPointError(
-        f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints"
-        " from before are intact. Try a lower learning_rate_constant, a longer warm-up,"
-        " or dtype_policy=float32."
+        f"Training diverged: {reason} at step {step:,}, which is not saved. Lower"
+        " learning_rate_constant, or warm up for longer."
     )
 
 
-def check_size(path: str, parameters: int) -> None:
-    """Raises ValueError if a checkpoint is damaged, or far too small for a model with
-    this many weights.
-
-    Call it before the model is built: damaged hparams can describe a model too large
-    for any memory.
-    """
-    with _reading(path) as reader:
-        stored = _size(_stored_shapes(reader, "model"))
-        if parameters > 2 * stored:
-            raise ValueError(OTHER_SIZE.format(stored, parameters))
-
-
-def restore_weights(model: Seq2SeqModel, path: str) -> None:
-    """Gives a built model the weights of a checkpoint. Raises ValueError if it is
-    damaged or does not fit.
-    """
-    with _reading(path) as reader:
-        _assign(_by_path(model.trainable_variables), reader, "model")
-
-
-def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
+def read_weights(path: str, parameters: int = 0) -> Values:
     """Reads the weights of a checkpoint by their Keras path, without a model or a
     device.
 
-    Raises ValueError if it is damaged, or has another number of weights than
-    `parameters`.
+    Raises ValueError if it is damaged, or does not have as many weights as a model with
+    these `parameters`; 0 if their number is not known. Call it before a model is built:
+    damaged hparams can describe one too large for any memory.
     """
-    with _reading(path) as reader:
-        shapes = _stored_shapes(reader, "model")
-        stored = _size(shapes)
-        if stored != parameters:
-            raise ValueError(OTHER_SIZE.format(stored, parameters))
-        return {name: _read(reader, "model", name) for name in shapes}
+    weights = _read(path, "model")
+    stored = sum(weight.size for weight in weights.values())
+    if parameters and parameters != stored:
+        raise _unusable(
+            path,
+            f"it has {stored:,} weights, and hparams and vocabularies describe"
+            f" {parameters:,}",
+        )
+    return weights
 
 
-def _size(shapes: Mapping[str, Sequence[int]]) -> int:
-    """The number of weights in variables of these shapes."""
-    return sum(map(math.prod, shapes.values()))
-
-
-def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
-    """Checkpoint averaging (the paper averages the last 5, or 20): the mean becomes the
-    weights of a built model.
-
-    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns
-    that path. Raises a ValueError for a checkpoint that is damaged or does not fit the
-    model.
+def restore_weights(
+    model: Seq2SeqModel,
+    path: str,
+    weights: Values | None = None,
+) -> None:
+    """Gives a built model the weights of a checkpoint, which may have been read before.
+    Raises ValueError if it is damaged or does not fit.
     """
-    variables = model.trainable_variables
-    sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in variables]
+    variables = _by_path(model.trainable_variables)
+    _restore(variables, path, weights or _read(path, "model"))
+
+
+def average_checkpoints(paths: Sequence[str], target: Path) -> str:
+    """Checkpoint averaging: the mean of the weights (the paper averages the last 5
+    checkpoints, or 20).
+
+    Writes it to `target/model.ckpt-N`, N the last of the steps averaged, and returns
+    that path. Raises a ValueError if a checkpoint is damaged.
+    """
+    sums: dict[str, np.ndarray] = {}
     for path in paths:
-        restore_weights(model, path)
-        for total, variable in zip(sums, variables, strict=True):
-            total += variable.numpy()
-    for total, variable in zip(sums, variables, strict=True):
-        variable.assign((total / len(paths)).astype(np.float32))
-    written = save_weights(model, target, step_of(paths[-1]))
+        for name, weight in read_weights(path).items():
+            sums[name] = sums.get(name, 0.0) + weight.astype(np.float64)
+    means = {}
+    for name, total in sums.items():
+        means[name] = tf.Variable((total / len(paths)).astype(np.float32))
+    written = _save(target, step_of(paths[-1]), model=means)
     remove_other_checkpoints(written)
     return written
 
 
-def save_weights(model: Seq2SeqModel, folder: Path, step: int) -> str:
-    """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone,
-    and returns its path. The folder is made if needed.
+def _save(folder: Path, number: int, **content: Variables | tf.Variable) -> str:
+    """Writes folder/model.ckpt-`number`, and returns its path. The folder is made if
+    needed.
     """
-    name = f"{CHECKPOINT_PREFIX}-{step}"
+    name = f"{CHECKPOINT_PREFIX}-{number}"
     with writing(name, folder), saving_folder(folder) as saving:
-        write_weights(model, saving, step)
+        _write(saving, number, **content)
     return str(folder / name)
 
 
@@ -232,9 +213,7 @@ def write_weights(model: Seq2SeqModel, saving: Path, step: int) -> None:
     _write(saving, step, model=_by_path(model.trainable_variables))
 
 
-def _write(
-    saving: Path, number: int, **content: Mapping[str, tf.Variable] | tf.Variable
-) -> None:
+def _write(saving: Path, number: int, **content: Variables | tf.Variable) -> None:
     # Variables are named one by one: tf.train.Checkpoint finds none below a Keras 3
     # model, without a warning.
     checkpoint = tf.train.Checkpoint(**content)
@@ -273,57 +252,42 @@ def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     return {variable.path: variable.value for variable in variables}
 
 
-@contextlib.contextmanager
-def _reading(path: str) -> Iterator[tf.train.CheckpointReader]:
-    """Opens a checkpoint; an error in the block becomes a ValueError about `path`."""
+def _unusable(path: str, reason: str) -> ValueError:
+    return ValueError(
+        f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is"
+        " damaged, delete it to resume from the one before."
+    )
+
+
+def _read(path: str, group: str) -> Values:
+    """The variables of a group, "model" or "optimizer", by their Keras path, which
+    TensorFlow escapes. Raises ValueError if the checkpoint is damaged.
+    """
+    values = {}
     try:
         with readable_path(path) as readable:
-            yield tf.train.load_checkpoint(readable)
+            reader = tf.train.load_checkpoint(readable)
+            for key in reader.get_variable_to_shape_map():
+                if key.startswith(f"{group}/"):
+                    name = key.split("/")[1].replace(".S", "/").replace("..", ".")
+                    values[name] = reader.get_tensor(key)
     except (tf.errors.OpError, ValueError, IndexError, RuntimeError) as error:
-        raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason_of(error)}. Use another; if"
-            " it is damaged, delete it to resume from the one before."
-        ) from error
+        raise _unusable(path, reason_of(error)) from error
+    for name, value in values.items():
+        if not np.isfinite(value).all():
+            raise _unusable(path, f"{name} has values that are not finite")
+    return values
 
 
-def _stored_shapes(
-    reader: tf.train.CheckpointReader, group: str
-) -> dict[str, list[int]]:
-    """The shapes of the variables of a group, "model" or "optimizer", by their Keras
-    path. TensorFlow escapes the path, the key of a dict.
-    """
-    shapes = {}
-    for key, shape in reader.get_variable_to_shape_map().items():
-        if key.startswith(f"{group}/"):
-            name = key.split("/")[1].replace(".S", "/").replace("..", ".")
-            shapes[name] = list(shape)
-    return shapes
-
-
-def _read(reader: tf.train.CheckpointReader, group: str, name: str) -> np.ndarray:
-    key = name.replace(".", "..").replace("/", ".S")
-    value: np.ndarray = reader.get_tensor(f"{group}/{key}{STORED}")
-    if not np.isfinite(value).all():
-        raise ValueError(f"{name} has values that are not finite")
-    return value
-
-
-def _assign(
-    variables: Mapping[str, tf.Variable], reader: tf.train.CheckpointReader, group: str
-) -> None:
+def _restore(variables: Variables, path: str, values: Values) -> None:
     """Assigns the values in a checkpoint. Raises ValueError if it is that of another
     model.
     """
-    stored = _stored_shapes(reader, group)
+    for name in sorted(values.keys() | variables.keys()):
+        there = list(values[name].shape) if name in values else None
+        here = list(variables[name].shape) if name in variables else None
+        if here != there:
+            reason = f"{name} has the shape {there} there, and here {here}"
+            raise _unusable(path, reason)
     for name, variable in variables.items():
-        shape = stored.pop(name, None)
-        if shape != list(variable.shape):
-            other = "it has none" if shape is None else f"its shape there is {shape}"
-            raise ValueError(
-                f"the {group}'s {name} has the shape {list(variable.shape)}, but"
-                f" {other}."
-            )
-    if stored:
-        raise ValueError(f"its {group} has more variables, such as {min(stored)}")
-    for name, variable in variables.items():
-        variable.assign(_read(reader, group, name))
+        variable.assign(values[name])

@@ -1,142 +1,114 @@
-"""What a model and its training cost, by formula: parameters and FLOPs."""
+"""What a model and its training cost: parameters and FLOPs by formula, and the cost of
+a run, as in Table 2.
+"""
 
 # D hidden size, F filter size, K and U channels of keys and of values (all heads
 # together), H heads, V vocabulary, S source length, T target length, in tokens
 
+import contextlib
+import dataclasses
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Iterator, Sequence
 
 from t2tlite.config import HParams
+from t2tlite.files.checkpoint_paths import step_of
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST, RunCost
+from t2tlite.types import Tensor
 
-
-class ModelCost:
-    """The formulas of a model's cost. This one knows none: its costs are 0."""
-
-    def parameters(self, hparams: HParams, sizes: Sequence[int]) -> int:
-        """The number of weights, for these sizes of source and target vocabulary."""
-        return 0
-
-    def forward_flops(
-        self, hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
-    ) -> float:
-        """Floating-point operations of one pair (S, T), forward."""
-        return 0.0
-
-
-class TransformerCost(ModelCost):
-    """The formulas of `transformer`."""
-
-    def parameters(self, hparams: HParams, sizes: Sequence[int]) -> int:
-        d = hparams.hidden_size
-        f = hparams.filter_size
-        encoder = hparams.encoder_layers
-        decoder = hparams.decoder_layers
-        source_vocab_size, target_vocab_size = sizes
-        rows = target_vocab_size  # of the matrices of source, target and softmax
-        if not hparams.shared_embedding_and_softmax_weights:
-            rows += source_vocab_size + target_vocab_size
-        rows += 2 * (hparams.max_positions or 0)  # learned: of source and target
-        if hparams.use_target_space_embedding:
-            rows += 1
-        # W^Q, W^K, W^V, W^O; no biases
-        attention = 2 * d * (hparams.key_channels + hparams.value_channels)
-        feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
-        # one a sublayer, and after each stack
-        norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)
-        return (
-            rows * d
-            + (encoder + 2 * decoder) * attention
-            + (encoder + decoder) * feed_forward
-            + norms * 2 * d  # scale and shift
-        )
-
-    def forward_flops(
-        self, hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
-    ) -> float:
-        """Only matrix products count, a multiplication and an addition each.
-
-        Element-wise operations (biases, normalisation, softmax, residual sums) are left
-        out: 0.2% more for the base model, by TensorFlow's profiler. Masked scores
-        count, since they are computed: the decoder attends from all T positions to all
-        T. Restricted self-attention has scores for 3 r keys of each query in the
-        encoder, for 2 r in the decoder.
-        """
-        d = hparams.hidden_size
-        channels = hparams.key_channels + hparams.value_channels
-        s, t = lengths
-        positions = hparams.encoder_layers * s + hparams.decoder_layers * t
-        products = positions * 2 * d * hparams.filter_size  # feed-forward
-        products += t * d * target_vocab_size  # logits
-        for attention in _attentions(hparams, lengths):
-            projected = (attention.queries + attention.keys) * d * channels
-            # Q K^T, and the weighted sum of values
-            scores = attention.queries * attention.keys_of_a_query * channels
-            products += attention.layers * (projected + scores)
-        return 2 * products
-
-
-class _Attention(NamedTuple):
-    """The sizes of attention in so many layers, for a pair."""
-
-    layers: int
-    queries: float
-    keys: float
-    keys_of_a_query: float  # that it has scores for, padding included
-
-
-def _attentions(hparams: HParams, lengths: tuple[float, float]) -> list[_Attention]:
-    """Self-attention of both stacks, and cross-attention."""
-    s, t = lengths
-    return [
-        _self_attention(hparams, hparams.encoder_layers, s, 3),
-        _self_attention(hparams, hparams.decoder_layers, t, 2),
-        _Attention(hparams.decoder_layers, t, s, s),
-    ]
-
-
-def _self_attention(
-    hparams: HParams, layers: int, length: float, blocks: int
-) -> _Attention:
-    """With a radius, a query has scores for so many `blocks` of keys."""
-    if not hparams.self_attention_radius:
-        return _Attention(layers, length, length, length)
-    size = min(hparams.self_attention_radius, length)
-    queries = math.ceil(length / size) * size
-    return _Attention(layers, queries, length, blocks * size)
-
-
-COSTS = {"transformer": TransformerCost()}  # by HParams.model
-
-
-def _formulas(hparams: HParams) -> ModelCost:
-    return COSTS.get(hparams.model) or ModelCost()
+TRANSFORMER = "transformer"  # the hparam `model` of which the formulas are
 
 
 def count_parameters(hparams: HParams, vocabulary_sizes: Sequence[int]) -> int:
-    """The number of weights of a model, equal to the built model's `count_params()`; 0
-    if it has no formulas.
+    """The number of weights of a Transformer, for these sizes of source and target
+    vocabulary, equal to the built model's `count_params()`; 0 of another model.
 
     >>> count_parameters(HParams(), (37_000, 37_000))
     63045632
     """
-    return _formulas(hparams).parameters(hparams, vocabulary_sizes)
+    if hparams.model != TRANSFORMER:
+        return 0
+    d = hparams.hidden_size
+    f = hparams.filter_size
+    encoder = hparams.encoder_layers
+    decoder = hparams.decoder_layers
+    source_size, target_size = vocabulary_sizes
+    rows = target_size  # of the matrices of source, target and softmax
+    if not hparams.shared_embedding_and_softmax_weights:
+        rows += source_size + target_size
+    rows += 2 * (hparams.max_positions or 0)  # learned: of source and target
+    if hparams.use_target_space_embedding:
+        rows += 1
+    # W^Q, W^K, W^V, W^O; no biases
+    attention = 2 * d * (hparams.key_channels + hparams.value_channels)
+    feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
+    # one a sublayer, and after each stack
+    norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)
+    return (
+        rows * d
+        + (encoder + 2 * decoder) * attention
+        + (encoder + decoder) * feed_forward
+        + norms * 2 * d  # scale and shift
+    )
 
 
 def training_flops(
-    hparams: HParams, target_vocab_size: int, source_length: float, target_length: float
+    hparams: HParams,
+    target_vocab_size: int,
+    source_length: float,
+    target_length: float,
 ) -> float:
-    """Floating-point operations to train on one pair: two products backward for each
-    product forward.
+    """Floating-point operations to train a Transformer on one pair: two products
+    backward for each product forward. 0 of another model.
 
-    The optimizer's own work, about ten operations a weight and step, is left out.
+    Only matrix products count, a multiplication and an addition each. Element-wise
+    operations (biases, normalisation, softmax, residual sums) are left out: 0.2% more
+    for the base model, by TensorFlow's profiler; so is the optimizer's own work, about
+    ten operations a weight and step. Masked scores count, since they are computed: the
+    decoder attends from all T positions to all T.
     """
-    lengths = source_length, target_length
-    return 3.0 * _formulas(hparams).forward_flops(hparams, target_vocab_size, lengths)
+    if hparams.model != TRANSFORMER:
+        return 0.0
+    d = hparams.hidden_size
+    encoder = hparams.encoder_layers
+    decoder = hparams.decoder_layers
+    radius = hparams.self_attention_radius
+    channels = hparams.key_channels + hparams.value_channels
+    s, t = source_length, target_length
+    positions = encoder * s + decoder * t
+    products = positions * 2 * d * hparams.filter_size  # feed-forward
+    products += t * d * target_vocab_size  # logits
+    for layers, queries, keys, keys_of_a_query in (
+        (encoder, *_self_attention(radius, s, 3)),
+        (decoder, *_self_attention(radius, t, 2)),
+        (decoder, t, s, s),  # cross-attention
+    ):
+        projected = (queries + keys) * d * channels
+        # Q K^T, and the weighted sum of values
+        scores = queries * keys_of_a_query * channels
+        products += layers * (projected + scores)
+    return 3.0 * (2 * products)
+
+
+def _self_attention(
+    radius: int,
+    length: float,
+    blocks: int,
+) -> tuple[float, float, float]:
+    """The numbers of queries, of keys, and of keys that a query has scores for. With a
+    radius, these are so many `blocks` of keys, padding included.
+    """
+    if not radius:
+        return length, length, length
+    size = min(radius, length)
+    return math.ceil(length / size) * size, length, blocks * size
 
 
 def flops_per_step(
-    hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
+    hparams: HParams,
+    target_vocab_size: int,
+    lengths: tuple[float, float],
 ) -> float:
     """Floating-point operations of an optimizer step on one replica, forward and
     backward, with full batches of pairs of the mean lengths (S, T), EOS included.
@@ -160,18 +132,83 @@ def largest_batch(
 
     `shapes` are those of the largest global batches, `BatchPlan.largest_shapes`.
     """
-    parts = replicas * hparams.accumulate_steps
-    micro_batches = [(math.ceil(rows / parts), s, t) for rows, s, t in shapes]
+    encoder = hparams.encoder_layers
+    decoder = hparams.decoder_layers
+    width = hparams.filter_size + 8 * hparams.hidden_size
 
     def kept(shape: tuple[int, int, int]) -> float:
         """About as many numbers as the backward pass needs of the forward pass."""
         rows, s, t = shape
-        encoder = hparams.encoder_layers
-        decoder = hparams.decoder_layers
         weights = encoder * s * s + decoder * (t * t + t * s)
         activations = encoder * s + 2 * decoder * t
-        width = hparams.filter_size + 8 * hparams.hidden_size
         logits = 3 * t * target_vocab_size
         return rows * (2 * hparams.num_heads * weights + activations * width + logits)
 
+    parts = replicas * hparams.accumulate_steps
+    micro_batches = [(math.ceil(rows / parts), s, t) for rows, s, t in shapes]
     return max(micro_batches, key=kept)
+
+
+@dataclasses.dataclass
+class CostMeter:
+    """Measures the cost of training on so many `devices` from the checkpoint of `step`
+    on; 0 at the start. `RunCost` explains the fields.
+
+    A resumed run adds to the cost of its checkpoint. So no work is counted twice, and
+    work that was lost, by a kill or with deleted checkpoints, is not counted.
+    `flops_per_token` is the floating-point operations for one token, forward and
+    backward. A damaged cost.json raises a ValueError.
+    """
+
+    run: RunFolder
+    step: dataclasses.InitVar[int]
+    devices: int
+    flops_per_token: float
+
+    def __post_init__(self, step: int) -> None:
+        self._records = [record for record in self.run.costs() if record.step <= step]
+        # of each step since the last record; still on the device
+        self._tokens: list[Tensor] = []
+        self._since = time.monotonic()
+
+    def count(self, tokens: Tensor) -> None:
+        """Counts a step with this number of tokens, a float32 scalar that may still be
+        computed.
+        """
+        self._tokens.append(tokens)
+
+    def save(self, step: int) -> None:
+        """Writes the cost so far. Call it before a checkpoint is saved, so that each
+        checkpoint has a record.
+        """
+        now = time.monotonic()
+        seconds = now - self._since
+        tokens = sum(map(int, self._tokens))
+        before = self._records[-1] if self._records else NO_COST
+        cost = RunCost(
+            step=step,
+            steps=before.steps + len(self._tokens),
+            seconds=before.seconds + seconds,
+            device_seconds=before.device_seconds + seconds * self.devices,
+            tokens=before.tokens + tokens,
+            flops=before.flops + tokens * self.flops_per_token,
+        )
+        self._tokens = []
+        self._since = now
+        kept = {step_of(path) for path in self.run.checkpoints()} - {step}
+        self._records = [record for record in self._records if record.step in kept]
+        self._records.append(cost)
+        self.run.write_costs(self._records)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves out the time of the block, which evaluates."""
+        paused_at = time.monotonic()
+        yield
+        self._since += time.monotonic() - paused_at
+
+
+def cost_line(cost: RunCost) -> str:
+    """The counted cost in a line."""
+    minutes = f"{cost.device_seconds / 60:,.1f} device minutes"
+    return f"Training cost: {cost.flops:.2e} FLOPs counted, in {minutes}."

@@ -2,32 +2,67 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
 from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import BatchPlan, training_plan
 from t2tlite.data.input_pipeline import distribute
+from t2tlite.data.token_store import TokenStore
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import Checkpoints, diverged, restore_weights
-from t2tlite.training.cost import largest_batch
-from t2tlite.training.dev_sets import DevSets
-from t2tlite.training.evaluation import Evaluation, left_out
-from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.cost import CostMeter, largest_batch
+from t2tlite.training.evaluation import (
+    DevSets,
+    Evaluation,
+    ScoreSets,
+    make_evaluation,
+    report_left_out,
+)
+from t2tlite.training.learning_rates import make_optimizer
+from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import Progress
-from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.signals import Signals
 from t2tlite.training.train_step import make_gradients, make_train_step, make_trial
 from t2tlite.training.workers import Stop, gather, wait_for_workers
+from t2tlite.types import Seq2SeqModel
 
 # Nats per target token. Uniform guessing costs about 10; a loss above this means
 # divergence even if it is finite.
 MAX_LOSS = 1e4
 
 
+@dataclasses.dataclass(frozen=True)
+class TrainingSetup:
+    """A model, the data to train it on, and the run directory that keeps the result."""
+
+    strategy: tf.distribute.Strategy
+    # built in the strategy's scope, with the hparams of its training
+    model: Seq2SeqModel
+    train_store: TokenStore
+    # by name; the first one decides which checkpoint is the best
+    dev_sets: Mapping[str, TokenStore]
+    # gets checkpoints, costs and TensorBoard events
+    run: RunFolder
+    target_vocab_size: int
+    # floating-point operations to train on one token, for cost.json
+    flops_per_token: float = 0.0
+    # of each corpus in `train_store`, for the hparam corpus_weights
+    corpus_pairs: Sequence[int] = ()
+    # a checkpoint whose weights a new run starts from; None for random weights, and for
+    # a run that resumes
+    warm_start: str | None = None
+    # decodes dev sets; the score of the first one then chooses the best checkpoint
+    score: ScoreSets | None = None
+    # called before the first step; writes what the run is trained with
+    begin: Callable[[], None] | None = None
+
+
 def train(
-    setup: TrainingSetup, config: LoopConfig, hooks: Hooks, signals: Signals
+    setup: TrainingSetup,
+    config: LoopConfig,
+    signals: Signals,
 ) -> Evaluation | None:
     """Trains a model from its newest checkpoint, or from the start, to
     `config.train_steps`.
@@ -66,7 +101,10 @@ def train(
     _report_start(setup, plan, start if resumes else None)
 
     # Is there anything to do?
-    dev = DevSets(setup, config, hooks, checkpoints, start)
+    evaluate = {}
+    for name, store in setup.dev_sets.items():
+        evaluate[name] = make_evaluation(strategy, model, store, config.eval_steps)
+    dev = DevSets(run, config, checkpoints, evaluate, setup.score, start)
     was_interrupted = resumes and dev.lacks(start)  # in the evaluation
     if not was_interrupted and dev.nothing_to_train(start):
         return None
@@ -85,9 +123,8 @@ def train(
                 if dev.nothing_to_train(start):
                     return evaluation
 
-        if hooks.begin:
-            hooks.begin()
-        progress.hparams(dataclasses.asdict(hparams))
+        if setup.begin:
+            setup.begin()
         batches = iter(
             distribute(
                 strategy,
@@ -99,7 +136,10 @@ def train(
             )
         )
         trial()  # raises now if the largest batch does not fit in memory
-        _stop_before_first_step(strategy, signals, start)
+        # A signal to one worker stops all. Later, one waits for the end of a step,
+        # whose work is saved; the first step may take a minute.
+        if any(gather(strategy, "came" if signals.came else "")):
+            raise signals.interrupted(start)
         if setup.warm_start:
             # all workers must have seen that there is no checkpoint before there is one
             wait_for_workers(strategy)
@@ -112,7 +152,7 @@ def train(
         for step in range(start + 1, config.train_steps + 1):
             result = train_step(batches, tf.constant(float(signals.came)))
             progress.step(step, result)
-            cost.step(result.tokens)
+            cost.count(result.tokens)
             evaluates = dev.is_due(step)
             stops = any_worker.agreed(signals.came, result.stops, at_once=evaluates)
             is_save_due = time.monotonic() - saved_at > config.save_checkpoints_secs
@@ -126,21 +166,11 @@ def train(
                     evaluation = dev.evaluate_and_keep(step, signals, progress)
                 saved_at = time.monotonic()
                 if dev.stops_early() and step < config.train_steps:
-                    dev.report_early_stop(step)
+                    say(
+                        f"Stopping early at step {step:,}, without a better evaluation."
+                    )
                     break
     return evaluation
-
-
-def _stop_before_first_step(
-    strategy: tf.distribute.Strategy, signals: Signals, start: int
-) -> None:
-    """Raises Interrupted on all workers if a signal came to one of them.
-
-    Later, a signal waits for the end of a step, whose work is saved. Now there is
-    nothing to save after step `start`, and the first step may take a minute.
-    """
-    if any(gather(strategy, "came" if signals.came else "")):
-        raise signals.interrupted(start)
 
 
 def _save(
@@ -174,13 +204,11 @@ def _report_start(setup: TrainingSetup, plan: BatchPlan, start: int | None) -> N
         longer = counted(plan.left_out, "training pair")
         say(f"Longer than max_length={hparams.max_length} and left out: {longer}.")
     for name, store in setup.dev_sets.items():
-        line = left_out(hparams, store, name)
-        if line:
-            say(line)
-    batches = "batch" if plan.num_batches == 1 else "batches"
+        report_left_out(hparams, store, name)
+    pairs = counted(plan.num_pairs, "pair")
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if start is None else f"; resuming from step {start:,}"
     say(
-        f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
-        f" in {plan.num_batches:,} {batches} an epoch, {replicas}{resumes}."
+        f"{setup.model.count_params():,} parameters, {pairs} in"
+        f" {plan.num_batches:,} batches an epoch, {replicas}{resumes}."
     )

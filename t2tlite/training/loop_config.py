@@ -1,10 +1,6 @@
-"""What the training loop is given: its settings, a model with its data, and hooks."""
-
-from __future__ import annotations
+"""The settings of the training loop. TensorFlow is not needed."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from t2tlite.checked_fields import (
     MAX_SEED,
@@ -12,47 +8,6 @@ from t2tlite.checked_fields import (
     checked_field,
     required_field,
 )
-
-if TYPE_CHECKING:
-    import tensorflow as tf
-
-    from t2tlite.data.token_store import TokenStore
-    from t2tlite.run_folder import RunFolder
-    from t2tlite.tasks.task import Score
-    from t2tlite.types import Seq2SeqModel
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingSetup:
-    """A model, the data to train it on, and the run directory that keeps the result."""
-
-    strategy: tf.distribute.Strategy
-    # built in the strategy's scope, with the hparams of its training
-    model: Seq2SeqModel
-    train_store: TokenStore
-    # by name; the first one decides which checkpoint is the best
-    dev_sets: Mapping[str, TokenStore]
-    # gets checkpoints, costs and TensorBoard events
-    run: RunFolder
-    target_vocab_size: int
-    # floating-point operations to train on one token, for cost.json
-    flops_per_token: float = 0.0
-    # of each corpus in `train_store`, for the hparam corpus_weights
-    corpus_pairs: Sequence[int] = ()
-    # a checkpoint whose weights a new run starts from; None for random weights, and for
-    # a run that resumes
-    warm_start: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Hooks:
-    """What a program adds to training."""
-
-    # decodes the dev sets of these names, and returns their scores; that of the first
-    # then chooses the best checkpoint
-    score: Callable[[Sequence[str]], Mapping[str, Score]] | None = None
-    # called before the first step; writes what the run is trained with
-    begin: Callable[[], None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,16 +1,28 @@
 """Signals that ask a run to stop: it saves a checkpoint first."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any, Self
 
 from t2tlite.console import say
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on Windows
 STOPPING = tuple(number for number in signal.Signals if number.name in NAMES)
+
+
+def _handlers() -> dict[int, Any]:
+    """The handlers of these signals that Python has set. Empty in a thread other than
+    the main one, which may not set any.
+    """
+    handlers: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in STOPPING:
+            handler = signal.getsignal(number)
+            if handler is not None:
+                handlers[number] = handler
+    return handlers
 
 
 @contextlib.contextmanager
@@ -21,33 +33,19 @@ def keeping_handlers() -> Iterator[None]:
     (TensorFlow's preemption_notifier.cc): the process would ignore the signal.
     """
     yield
-    if not _in_main_thread():
-        return
-    for number in STOPPING:
-        handler = signal.getsignal(number)
-        if handler is not None:
-            signal.signal(number, handler)
-
-
-def _in_main_thread() -> bool:
-    """Whether this thread may set signal handlers."""
-    return threading.current_thread() is threading.main_thread()
+    for number, handler in _handlers().items():
+        signal.signal(number, handler)
 
 
 class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and has saved a checkpoint unless it is at step 0."""
 
     def __init__(self, step: int, signal_number: int) -> None:
-        where = (
-            f"at step {step:,}; a checkpoint is saved. The same command resumes from"
-            " there."
-        )
+        name = signal.Signals(signal_number).name
+        where = f"at step {step:,}; a checkpoint is saved"
         if step == 0:
-            where = (
-                "before the first step. Nothing is trained yet; the same command starts"
-                " again."
-            )
-        super().__init__(f"Stopped by {signal.Signals(signal_number).name} {where}")
+            where = "before the first step"
+        super().__init__(f"Stopped by {name} {where}. The same command continues.")
         self.signal_number = signal_number
 
 
@@ -55,27 +53,22 @@ class Signals:
     """Records the first SIGINT, SIGTERM or SIGHUP during a `with` block. A second one
     ends the process as usual.
 
-    Signals that the process ignores stay ignored, such as SIGHUP under nohup. In a
-    thread other than the main one, which receives all signals, it records none.
+    Signals that the process ignores stay ignored, such as SIGHUP under nohup.
     """
 
     def __init__(self) -> None:
         self.caught: int | None = None  # the number of the signal
         self._saved_step: int | None = None
+        self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Signals:
-        self._handlers = {}
-        if not _in_main_thread():
-            return self
-        for number in STOPPING:
-            handler = signal.getsignal(number)
+    def __enter__(self) -> Self:
+        for number, handler in _handlers().items():
             if handler != signal.SIG_IGN:
-                self._handlers[number] = handler
-                signal.signal(number, self._record)
+                self._before[number] = signal.signal(number, self._record)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
     @property

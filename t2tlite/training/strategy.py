@@ -6,7 +6,6 @@ import os
 import platform
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import tensorflow as tf
@@ -14,95 +13,80 @@ import tensorflow as tf
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.machine import cores_each, cpu_has_bfloat16, has_nvidia_driver
-from t2tlite.training.cluster import VARIABLE, Cluster
 from t2tlite.training.signals import keeping_handlers
+from t2tlite.training.workers import VARIABLE, Cluster, Strategy
 
 # compute capability of the first GPUs that multiply in bfloat16
 BFLOAT16_CAPABILITY = (8, 0)
 REPORT_ABSENT_SECONDS = 30.0  # between reports of workers that are absent
-WAIT_SECONDS = 900.0  # for absent workers
 
 
 def make_strategy(
-    gpus: int | None = None, cluster: Cluster | None = None, cpu_replicas: int = 1
-) -> tf.distribute.Strategy:
+    gpus: int | None = None,
+    cluster: Cluster | None = None,
+    cpu_replicas: int = 1,
+) -> Strategy:
     """The strategy that trains data parallel on this machine, or on all workers of a
     cluster.
 
     `gpus` is the number of GPUs of this machine to use: None for all, 0 for the CPU,
-    which is also used if there is no GPU. `cpu_replicas` then share its cores. Waits
-    until all workers of the cluster have called it. Raises ValueError if there are
-    fewer GPUs, or several replicas are wanted where the CPU does not train alone; and
-    ConnectionError if a worker cannot be reached.
+    which is also used if there is no GPU. `cpu_replicas` then share its cores, which
+    must be known before TensorFlow computes. Waits until all workers of the cluster
+    have called it. Raises ValueError if there are fewer GPUs, or several replicas are
+    wanted where the CPU does not train alone; and ConnectionError if a worker cannot be
+    reached.
     """
     present = tf.config.list_physical_devices("GPU")
     if gpus is not None and not 0 <= gpus <= len(present):
         raise ValueError(
-            "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees"
-            f" here, {len(present)}. Received: {gpus}."
+            f"--worker_gpu must be at most {len(present)}, the number of GPUs that"
+            f" TensorFlow sees. Received: {gpus}."
         )
-    if cpu_replicas > 1 and (cluster or present[:gpus]):
-        others = "several workers" if cluster else "a GPU"
+    used = present[:gpus]
+    if cpu_replicas > 1 and (cluster or used):
         raise ValueError(
-            "--worker_cpu is for training on the CPU of one machine. Received:"
-            f" {cpu_replicas} with {others}."
+            "--worker_cpu is for one machine without a GPU, or with --worker_gpu=0."
+            f" Received: {cpu_replicas}."
         )
     if cluster is None:
-        names = [f"GPU:{i}" for i in range(len(present[:gpus]))]
+        names = [f"GPU:{i}" for i in range(len(used))]
         return tf.distribute.MirroredStrategy(names or _cpu_devices(cpu_replicas))
-    tf.config.set_visible_devices(present[:gpus], "GPU")
+    tf.config.set_visible_devices(used, "GPU")
     try:
         with _reporting_absent_workers(cluster), keeping_handlers():
             return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise ConnectionError(
-            f"{cluster.address}, of {VARIABLE}, must be a free port of this machine"
-            f" that others reach. Received: {str(error).splitlines()[0]}"
+            f"{cluster.address}, of {VARIABLE}, must be a free port of this machine."
+            f" Received: {str(error).splitlines()[0]}"
         ) from error
 
 
 def _cpu_devices(count: int) -> list[str]:
-    """Names of so many logical devices of the CPU, among which its threads are divided.
-
-    Raises ValueError if TensorFlow has begun to compute with fewer.
+    """Names of so many logical devices of the CPU, among which its threads are
+    divided.
     """
     (cpu,) = tf.config.list_physical_devices("CPU")
     if count > len(tf.config.get_logical_device_configuration(cpu) or [cpu]):
         devices = [tf.config.LogicalDeviceConfiguration()] * count
-        try:
-            tf.config.set_logical_device_configuration(cpu, devices)
-            tf.config.threading.set_intra_op_parallelism_threads(cores_each(count))
-        except RuntimeError as error:
-            raise ValueError(
-                f"--worker_cpu={count} must be known before TensorFlow computes. Start"
-                " a new process."
-            ) from error
+        tf.config.set_logical_device_configuration(cpu, devices)
+        tf.config.threading.set_intra_op_parallelism_threads(cores_each(count))
     return [f"CPU:{i}" for i in range(count)]
 
 
 @contextlib.contextmanager
 def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
-    """Reports workers that cannot be reached during the block. After WAIT_SECONDS, ends
-    the process with status 1.
+    """Reports workers that cannot be reached during the block. TensorFlow ends it after
+    an hour.
     """
     done = threading.Event()
-    until = time.monotonic() + WAIT_SECONDS
 
     def watch() -> None:
         while not done.wait(REPORT_ABSENT_SECONDS):
             absent = "; ".join(filter(None, map(_why_unreachable, cluster.addresses)))
-            if done.is_set():  # while this was waiting for an address
-                return
-            if absent:
+            # it may be set while this waits for an address
+            if absent and not done.is_set():
                 say(f"Waiting for other workers: {absent}.")
-            if time.monotonic() > until:
-                say(
-                    f"All workers of {VARIABLE} must begin within"
-                    f" {WAIT_SECONDS / 60:.0f} minutes. Start all of them, and check"
-                    " the addresses."
-                )
-                # TensorFlow would wait for an hour, and cannot be asked to stop
-                os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -122,7 +106,9 @@ def _why_unreachable(address: str) -> str:
 
 
 def with_dtype_policy(
-    hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None = None
+    hparams: HParams,
+    strategy: Strategy,
+    recorded: HParams | None = None,
 ) -> HParams:
     """The hparams with "auto" replaced by the policy `recorded` in the run to resume,
     or by the fastest one of the devices.
@@ -144,7 +130,7 @@ def with_dtype_policy(
 
 def device_lines(
     hparams: HParams,
-    strategy: tf.distribute.Strategy,
+    strategy: Strategy,
     recorded: HParams | None = None,
     gpus: int | None = None,
 ) -> list[str]:
@@ -159,22 +145,20 @@ def device_lines(
     if hparams.dtype_policy == "auto":
         policy += " (dtype_policy=auto)"
     xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
+    device = device_name(strategy)
     count = strategy.num_replicas_in_sync
-    on_gpu = trains_on_gpu(strategy)
-    if on_gpu:
-        device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
-    else:
-        device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
-        if count > 1:
-            device = f"{count} replicas on {device}"
+    if count > 1:
+        device = f"{count} replicas on {device}"
     lines = [f"Training on {device}, in {policy}, {xla}."]
-    is_hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if on_gpu and not hparams.jit_compile:
-        lines.append(
-            "A GPU trains about three times as fast with --hparams=jit_compile=true,"
-            " once XLA has compiled each shape of a batch."
-        )
-    elif not on_gpu and not is_hidden and has_nvidia_driver():
+    hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if trains_on_gpu(strategy):
+        if not hparams.jit_compile:
+            lines.append(
+                "A GPU trains about three times as fast with"
+                " --hparams=jit_compile=true, once XLA has compiled each shape of a"
+                " batch."
+            )
+    elif not hidden and has_nvidia_driver():
         lines.append(
             "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
             f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
@@ -182,15 +166,17 @@ def device_lines(
     return lines
 
 
-def trains_on_gpu(strategy: tf.distribute.Strategy) -> bool:
+def trains_on_gpu(strategy: Strategy) -> bool:
     """Whether the devices of this process are GPUs."""
     return "GPU" in strategy.extended.worker_devices[0]
 
 
-def gpu_name() -> str:
-    """The model of the first GPU, such as "Tesla P100-PCIE-16GB"; "GPU" if TensorFlow
-    does not know it.
+def device_name(strategy: Strategy) -> str:
+    """What a device of this process is, such as "Tesla P100-PCIE-16GB" or "x86_64 CPU,
+    2 cores".
     """
+    if not trains_on_gpu(strategy):
+        return f"{platform.machine()} CPU, {os.cpu_count()} cores"
     first = tf.config.list_physical_devices("GPU")[0]
     details = tf.config.experimental.get_device_details(first)
     return details.get("device_name", "GPU")

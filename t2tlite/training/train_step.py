@@ -23,14 +23,14 @@ class StepResult(NamedTuple):
     # mean over the target tokens of the global batch, label smoothing included
     loss: Tensor
     tokens: Tensor  # source and target tokens
-    positions: Tensor  # the same, padding counted
     stops: Tensor = 0.0  # replicas that were asked to stop
     # of the gradient of all weights together, before Adam makes an update of it
     gradient_norm: Tensor = 0.0
 
 
 def make_gradients(
-    model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer
+    model: Seq2SeqModel,
+    optimizer: keras.optimizers.Optimizer,
 ) -> Gradients:
     """A function that computes the share of a replica's part of a batch in the loss and
     in each weight's gradient.
@@ -44,7 +44,10 @@ def make_gradients(
         reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile
     )
     def gradients(
-        inputs: Tensor, targets: Tensor, tokens: Tensor, seed: Tensor
+        inputs: Tensor,
+        targets: Tensor,
+        tokens: Tensor,
+        seed: Tensor,
     ) -> tuple[Tensor, list[Tensor]]:
         with tf.GradientTape() as tape:
             logits = model(inputs, targets, seed=seed)
@@ -62,7 +65,9 @@ def make_gradients(
             return gradients(inputs[0], targets[0], part.tokens, seeds[0])
 
         def add(
-            i: Tensor, loss: Tensor, sums: list[Tensor]
+            i: Tensor,
+            loss: Tensor,
+            sums: list[Tensor],
         ) -> tuple[Tensor, Tensor, list[Tensor]]:
             more_loss, more = gradients(inputs[i], targets[i], part.tokens, seeds[i])
             sums = [a + b for a, b in zip(sums, more, strict=True)]
@@ -114,13 +119,11 @@ def make_train_step(
             factor = tf.minimum(1.0, hparams.clip_grad_norm / norm)
             sums = [gradient * factor for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
-        sources = part.inputs
-        targets = part.targets
-        tokens = tf.math.count_nonzero(sources) + tf.math.count_nonzero(targets)
+        tokens = tf.math.count_nonzero(part.inputs)
+        tokens += tf.math.count_nonzero(part.targets)
         result = StepResult(
             loss=loss,
             tokens=tf.cast(tokens, tf.float32),
-            positions=tf.cast(tf.size(sources) + tf.size(targets), tf.float32),
             stops=stop,
             # equal on all replicas, and summed below
             gradient_norm=norm / strategy.num_replicas_in_sync,
@@ -139,7 +142,9 @@ def make_train_step(
 
 
 def _add_weight_decay(
-    gradients: list[Tensor], weights: Sequence[Variable], decay: Tensor
+    gradients: list[Tensor],
+    weights: Sequence[Variable],
+    decay: Tensor,
 ) -> list[Tensor]:
     """The gradients of the loss plus decay / 2 x the sum of squares of all weights
     except biases, as in tensor2tensor.
@@ -194,7 +199,9 @@ def make_trial(
 
 
 def smoothed_cross_entropy(
-    logits: Tensor, targets: Tensor, label_smoothing: float
+    logits: Tensor,
+    targets: Tensor,
+    label_smoothing: float,
 ) -> tuple[Tensor, Tensor]:
     """Sums over tokens the distance to the smoothed target distribution, and counts the
     tokens.
@@ -225,7 +232,10 @@ def smoothed_cross_entropy(
 
 @tf.custom_gradient
 def _cross_entropy(
-    logits: Tensor, targets: Tensor, high: float, low: float
+    logits: Tensor,
+    targets: Tensor,
+    high: float,
+    low: float,
 ) -> tuple[Tensor, Tensor]:
     """-sum_v p_v log q_v = log Z - high z_true - low (sum of the other z), for [N, V]
     and [N]: [N].

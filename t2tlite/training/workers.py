@@ -1,35 +1,97 @@
-"""Coordination of workers: they train the same, stop at the same step, and notice a
-lost worker.
+"""Several processes that train together: which they are, and how they start, stop and
+end together.
 """
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
+Strategy: TypeAlias = tf.distribute.Strategy
+
+VARIABLE = "TF_CONFIG"
+EXAMPLE = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]},'
+    ' "task": {"type": "worker", "index": 0}}'
+)
+# each of SLURM's jobs has ports of its own, for 16 tasks on a machine
+SLURM_PORTS = range(15_000, 31_000, 16)
 LOST = (
     tf.errors.UnavailableError,
     tf.errors.DeadlineExceededError,
     tf.errors.AbortedError,
     tf.errors.CancelledError,
 )
-ABORTED = "Collective ops is aborted by:"  # begins the line of the cause
-MAX_BYTES = 16_384  # of a text that a worker sends to the others
+ABORTED = "Collective ops is aborted by:"  # what the cause follows
+MAX_BYTES = 4096  # of a text that a worker sends to the others
 
 
-def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the run directory: it is the only one, the chief, or
-    worker 0 of a cluster without a chief.
+class Cluster(NamedTuple):
+    """The addresses HOST:PORT of the workers that train together."""
+
+    addresses: list[str]  # of all, the chief's first if there is one
+    address: str  # of this process
+
+
+def find_cluster(resolver: str = "tf_config") -> Cluster | None:
+    """The workers that TF_CONFIG lists, or with "slurm" SLURM; None if this process is
+    alone.
+
+    Raises ValueError if the list is wrong. With SLURM, sets TF_CONFIG in the
+    environment.
     """
-    first = worker_names(strategy)[0]
-    resolver = strategy.cluster_resolver
-    return not first or first == f"{resolver.task_type} {resolver.task_id}"
+    if resolver == "slurm":
+        _set_slurm_workers()
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return None
+    try:
+        resolved = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        spec = resolved.cluster_spec()
+        address = spec.task_address(resolved.task_type, resolved.task_id)
+        jobs = spec.as_dict()
+        chiefs = jobs.pop("chief", [])
+        addresses = [*chiefs, *jobs.pop("worker", [])]
+        have_ports = all(re.fullmatch(r".+:\d+", each) for each in addresses)
+        if jobs or len(chiefs) > 1 or not have_ports:
+            raise ValueError("a job is not worker or one chief, or HOST:PORT is wrong")
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index."
+            f" Received: {text!r}: {error}."
+        ) from error
+    return Cluster(addresses, address) if len(addresses) > 1 else None
 
 
-def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
+def _set_slurm_workers() -> None:
+    """Sets TF_CONFIG to the tasks of the job step that srun started, by TensorFlow's
+    own resolver.
+    """
+    try:
+        job_number = int(os.environ.get("SLURM_JOB_ID", "0"))
+        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+            port_base=SLURM_PORTS[job_number % len(SLURM_PORTS)],
+            # tasks; SLURM itself says which GPUs a task sees
+            gpus_per_node=SLURM_PORTS.step,
+            gpus_per_task=1,
+            auto_set_gpu=False,
+        )
+        jobs = resolver.cluster_spec().as_dict()
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"--cluster_resolver=slurm needs a job step (srun t2t-trainer): {error}"
+        ) from error
+    job, index = resolver.get_task_info()
+    task = {"type": job, "index": index}
+    os.environ[VARIABLE] = json.dumps({"cluster": jobs, "task": task})
+
+
+def worker_names(strategy: Strategy) -> list[str]:
     """The workers in the order of their replicas: ["chief 0", "worker 0"], or [""] for
     a process without a cluster.
     """
@@ -41,24 +103,33 @@ def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
     return names or [""]
 
 
-def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
+def is_chief(strategy: Strategy) -> bool:
+    """Whether this process writes the run directory: it is the only one, the chief, or
+    worker 0 of a cluster without a chief.
+    """
+    first = worker_names(strategy)[0]
+    resolver = strategy.cluster_resolver
+    return not first or first == f"{resolver.task_type} {resolver.task_id}"
+
+
+def gather(strategy: Strategy, text: str) -> list[str]:
     """Sends a text of at most MAX_BYTES to all workers, waits until all have called it,
     and returns their texts in the order of `worker_names`.
     """
     workers = len(worker_names(strategy))
     if workers == 1:
         return [text]
-    content = np.frombuffer(text.encode(), np.uint8)
-    row = np.pad(content, (0, MAX_BYTES - len(content)))
-    row = row.astype(np.float32)  # which every collective can send
+    content = text.encode().ljust(MAX_BYTES, b"\0")
+    # float32, which every collective can send
+    row = np.frombuffer(content, np.uint8).astype(np.float32)
+
+    def gathered_rows() -> tf.Tensor:
+        replica = tf.distribute.get_replica_context()
+        return replica.all_gather(tf.constant(row)[None], axis=0)
 
     @tf.function(autograph=False)
     def gathered() -> tf.Tensor:
-        rows = strategy.run(
-            lambda: tf.distribute.get_replica_context().all_gather(
-                tf.constant(row)[None], axis=0
-            )
-        )
+        rows = strategy.run(gathered_rows)
         return strategy.experimental_local_results(rows)[0]
 
     rows = gathered().numpy().astype(np.uint8)  # [replicas, MAX_BYTES]
@@ -68,44 +139,26 @@ def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
     return texts
 
 
-def check_workers_agree(
-    strategy: tf.distribute.Strategy, settings: Mapping[str, Any]
-) -> None:
-    """Raises ValueError on every worker if their settings, which JSON can express,
-    differ.
+def check_workers_agree(strategy: Strategy, trained: str) -> None:
+    """Raises ValueError on every worker if they differ in what they train, a line of
+    text.
     """
-    received = list(map(json.loads, gather(strategy, json.dumps(settings))))
-    shown = []
-    for name in settings:
-        values = [other.get(name) for other in received]
-        if any(value != values[0] for value in values):
-            for worker, value in zip(worker_names(strategy), values, strict=True):
-                shown.append(f"{worker} has {name} {value}")
-    if shown:
+    lines = gather(strategy, trained)
+    if len(set(lines)) > 1:
+        workers = map(" has ".join, zip(worker_names(strategy), lines, strict=True))
         raise ValueError(
-            f"All workers must train the same. Received: {'; '.join(shown)}. Give all"
-            " the same command, version of t2tlite and --output_dir, or a copy of the"
-            " chief's."
+            f"All workers must train the same. Received: {'; '.join(workers)}. Give"
+            " all the same command and --output_dir."
         )
 
 
-def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
+def wait_for_workers(strategy: Strategy) -> None:
     """Returns once all workers have called it."""
     gather(strategy, "")
 
 
 @contextlib.contextmanager
-def chief_first(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Runs a block on the chief first, and then on the other workers."""
-    if not is_chief(strategy):
-        wait_for_workers(strategy)
-    yield
-    if is_chief(strategy):
-        wait_for_workers(strategy)
-
-
-@contextlib.contextmanager
-def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
+def lost_worker_is_an_error(strategy: Strategy) -> Iterator[None]:
     """Raises ConnectionError for TensorFlow's errors when another worker has ended or
     cannot be reached.
     """
@@ -114,11 +167,10 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
     except LOST as error:
         if len(worker_names(strategy)) == 1:
             raise
-        lines = str(error).splitlines()
-        lines.sort(key=lambda line: not line.strip().startswith(ABORTED))
+        cause, *_ = str(error).split(ABORTED)[-1].strip().splitlines()
         raise ConnectionError(
-            f"A worker was lost: its own messages say why ({lines[0].strip()}). Start"
-            " all workers again with the same command: training resumes."
+            f"A worker was lost: its own messages say why ({cause}). Start all workers"
+            " again with the same command."
         ) from error
 
 
@@ -129,7 +181,7 @@ class Stop:
     been started, so that no device waits for Python.
     """
 
-    def __init__(self, strategy: tf.distribute.Strategy) -> None:
+    def __init__(self, strategy: Strategy) -> None:
         self._alone = len(worker_names(strategy)) == 1
         self._before: Any = 0.0
 

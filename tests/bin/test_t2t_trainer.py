@@ -1,14 +1,9 @@
 """The command t2t-trainer: what a run holds, and how it may end."""
 
-import dataclasses
 import re
 
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.plugin_event_multiplexer import (
-    EventMultiplexer,
-)
-from tensorboard.plugins.hparams import metadata
 from tiny_run import checkpoint_names, events, small, tensors
 
 from t2tlite.run_folder import RunFolder
@@ -37,27 +32,8 @@ def test_events_have_the_metrics(tiny_run):
     assert steps["train/loss"] == steps["train/gradient_norm"] == list(range(1, 121))
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
         assert steps[name] == [40, 80, 120]
-    for name in (
-        "train/learning_rate",
-        "train/tokens_per_second",
-        "train/padding_waste",
-    ):
+    for name in ("train/learning_rate", "train/tokens_per_second"):
         assert steps[name][-1] == 120
-
-
-def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
-    """As TensorBoard itself reads them."""
-    multiplexer = EventMultiplexer({"run": str(tiny_run.run)})
-    multiplexer.Reload()
-    content = multiplexer.SummaryMetadata(
-        "run", metadata.SESSION_START_INFO_TAG
-    ).plugin_data.content
-    actual = metadata.parse_session_start_info_plugin_data(content).hparams
-    expected = dataclasses.asdict(RunFolder(tiny_run.run).hparams())
-    values = {
-        name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual
-    }
-    assert values == expected
 
 
 def test_what_is_said(tiny_run):
@@ -95,7 +71,7 @@ def test_loss_of_nan_stops_the_run(
     monkeypatch.setattr(
         loop,
         "make_train_step",
-        lambda *_: lambda *_: StepResult(next(losses), 10.0, 12.0),
+        lambda *_: lambda *_: StepResult(next(losses), 10.0),
     )
     status = small(
         tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5"
@@ -103,5 +79,4 @@ def test_loss_of_nan_stops_the_run(
     assert status == 1
     stderr = capsys.readouterr().err
     assert f"diverged: the loss is {loss} at step 3, which is not saved. " in stderr
-    assert "Checkpoints from before are intact." in stderr
     assert checkpoint_names(tmp_path / "run") == []

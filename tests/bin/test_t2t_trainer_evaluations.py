@@ -158,11 +158,11 @@ def test_early_stopping_counts_evaluations_not_steps(train, run):
     how = ["--early_stopping_evals=3", "--train_steps=8"]
     train([1.0, 2.0], *how, "--local_eval_frequency=2", "--train_steps=4")
     stderr = train([2.0, 2.0], *how, "--local_eval_frequency=1").err
-    stopping = "Stopping early at step 6: 3 evaluations without a better dev loss."
+    stopping = "Stopping early at step 6, without a better evaluation."
     assert stopping in stderr
     assert evaluated(run) == ({2: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}, 2)
     stderr = train([2.0], *how, "--local_eval_frequency=1").err
-    stopped = "Nothing to train: the run stopped early at step 6."
+    stopped = "Nothing to train: the run stopped early at step 6 of 8."
     assert stopped in stderr
 
 
@@ -175,12 +175,11 @@ def test_dev_loss_of_nan_is_recorded_and_can_be_read(train, run):
 
 
 @pytest.mark.parametrize("loss", [89.0, 240.0, 9e30])
-def test_diverged_dev_loss_is_said_and_recorded(train, run, loss):
+def test_diverged_dev_loss_is_recorded(train, run, loss):
     """exp(89) is infinite in float32, in which TensorBoard stores it, and exp(231)
     beyond what records may hold.
     """
-    stderr = train([2.0, loss, 3.0], EVERY_2, "--train_steps=4").err
-    assert "Training has diverged, or is about to." in stderr
+    train([2.0, loss, 3.0], EVERY_2, "--train_steps=4")
     assert evaluated(run) == ({2: 2.0, 4: loss}, 2)
     train([], EVERY_2, "--train_steps=6")
     assert RunFolder(run).evaluations()[1].metrics == {"loss": loss, "accuracy": 0.5}
@@ -213,7 +212,7 @@ def test_bleu_that_collapses_stops_a_run_whose_loss_falls(train, run, monkeypatc
     fake_bleu(monkeypatch, 20.0, 0.02, 0.03)
     how = [EVERY_2, "--train_steps=10", "--early_stopping_evals=2", "--eval_bleu"]
     stderr = train([3.0, 2.5, 2.0], *how).err
-    stopping = "Stopping early at step 6: 2 evaluations without a better dev BLEU."
+    stopping = "Stopping early at step 6, without a better evaluation."
     assert stopping in stderr
     assert evaluated(run) == ({2: 3.0, 4: 2.5, 6: 2.0}, 2)
 
@@ -229,7 +228,7 @@ def weights_that_count_steps(monkeypatch):
             model.trainable_variables[0].assign_add(
                 np.ones(model.trainable_variables[0].shape)
             )
-            return StepResult(1.0, 10.0, 12.0)
+            return StepResult(1.0, 10.0)
 
         return step
 
@@ -272,19 +271,18 @@ def test_best_by_loss_is_decoded_once_when_bleu_decides(train, run, monkeypatch)
     assert all("events" in name for name in changed)
     bleu[2] = 40.0
     stderr = train([2.0, 3.5], *more).err
-    chosen = "The best so far, of step 2, was chosen by dev loss. From here on dev BLEU"
-    assert f"{chosen} decides." in stderr
+    assert "From here on dev bleu decides. The best so far is step 2." in stderr
     assert "step 6: dev loss 2.0000" in stderr
     assert not re.search(r"step 6: .*best so far", stderr)
     assert re.search(r"step 8: .*BLEU 50.00 \(best so far\)", stderr)
     # it trained on from the weights of step 4, not from those of step 2
     assert first_weight(run / "model.ckpt-8") - bleu["start"] == pytest.approx(8)
     records = {record.step: record.metrics for record in RunFolder(run).evaluations()}
-    assert [metrics.get("bleu") for metrics in records.values()] == [40, None, 30, 50]
+    assert [metrics.get("bleu") for metrics in records.values()] == [None, None, 30, 50]
     # a third start compares nothing again
     bleu[10] = 45.0
     stderr = train([1.0], *how, "--train_steps=10", "--eval_bleu").err
-    assert "The best so far" not in stderr
+    assert "From here on" not in stderr
     assert evaluated(run)[1] == 8
 
 

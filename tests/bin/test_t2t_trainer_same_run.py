@@ -88,9 +88,8 @@ def test_a_best_checkpoint_later_than_the_newest_is_refused(
         if path.name.partition(".data")[0].removesuffix(".index") not in left:
             path.unlink()
     assert train(tiny_run, tiny_run_copy) == 1
-    newest = "of step 40" if left else "missing"
-    later = f"whose newest is {newest}, and later ones in {tiny_run_copy}/best. Delete"
-    assert f"{tiny_run_copy}, {later} these" in capsys.readouterr().err
+    later = f"later ones in {tiny_run_copy}/best. Delete it"
+    assert later in capsys.readouterr().err
 
 
 def test_records_of_checkpoints_that_were_deleted_are_dropped(

@@ -71,7 +71,7 @@ def test_vocabularies_of_the_same_size_are_not_shared(
         "vocab.source.model",
         "vocab.target.model",
         "whose contents differ.",
-        "Set shared_embedding_and_softmax_weights=false",
+        "--hparams=shared_embedding_and_softmax_weights=false",
     ):
         assert part in stderr
     assert not (tmp_path / "run").exists()

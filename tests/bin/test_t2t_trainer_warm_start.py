@@ -23,8 +23,7 @@ from tiny_run import (
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
-from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.runs.load import notes_on_checkpoint, run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
@@ -52,7 +51,7 @@ def test_hparams_are_those_of_that_run(tiny_run, continued):
     run, stderr = continued
     checkpoint = f"{tiny_run.run}/model.ckpt-80"
     # 0.4 / root of (80 / 60)
-    assert f"the hparams of {checkpoint}, with learning_rate_constant=0.3464," in stderr
+    assert f"the hparams of {checkpoint}, with learning_rate_constant=0.3464." in stderr
     assert f"Starting from the weights of {checkpoint}." in stderr
     ours, theirs = run.hparams(), RunFolder(tiny_run.run).hparams()
     assert ours.diff(theirs) == {
@@ -150,12 +149,12 @@ def test_warm_start_early_stopping_and_what_is_kept(start, warm, run):
     how = [EVERY_2, "--early_stopping_evals=3", "--keep_checkpoint_max=2"]
     how.append("--train_steps=100")
     stderr = start([1.5, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2], *how, warm).err
-    assert "Stopping early at step 10: 3 evaluations without a better dev" in stderr
+    assert "Stopping early at step 10, without a better" in stderr
     assert checkpoint_names(run) == ["model.ckpt-8", "model.ckpt-10"]
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
     best = RunFolder(run).best()
     assert (best.step, best.metrics["loss"]) == (4, 1.0)
-    assert "the run stopped early at step 10." in start([1.2], *how).err
+    assert "the run stopped early at step 10 of 100." in start([1.2], *how).err
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -163,8 +162,8 @@ def test_a_signal_before_the_first_step(start, warm, run, number):
     """There is no checkpoint but the start, and none is spoken of."""
     stderr = start([number], "--train_steps=100", warm, status=128 + number).err
     assert stderr.endswith(
-        f"t2tlite: Stopped by {number.name} before the first step. Nothing is trained"
-        " yet; the same command starts again.\n"
+        f"t2tlite: Stopped by {number.name} before the first step. The same command"
+        " continues.\n"
     )
     assert "checkpoint is saved" not in stderr
     assert checkpoint_names(run) == ["model.ckpt-0"]
@@ -179,7 +178,7 @@ def test_the_start_may_be_the_best(start, warm, tiny_run, run):
     out, err = start([0.9, 2.0, 1.0], *how, warm)
     assert re.search(r"step 0: dev loss 0\.9000.* \(best so far\)", err)
     assert not re.search(r"step [24]: .*best so far", err)
-    assert "Stopping early at step 4: 2 evaluations without" in err
+    assert "Stopping early at step 4, without a better" in err
     assert "Best checkpoint by dev loss, step 0: dev loss 0.9000" in out
     assert checkpoint_names(run) == ["model.ckpt-4"]
     assert checkpoint_names(run / "best") == ["model.ckpt-0"]
@@ -192,7 +191,7 @@ def test_the_start_may_be_the_best(start, warm, tiny_run, run):
     assert find_checkpoint(run, "best") == find_checkpoint(run, "0") == best
     [note] = notes_on_checkpoint(RunFolder(run), f"{run}/model.ckpt-4")
     assert note.endswith("the best by dev, of step 0, is --checkpoint_path=best.")
-    assert "the run stopped early at step 4." in start([1.0], *how).err
+    assert "the run stopped early at step 4 of 100." in start([1.0], *how).err
 
 
 class KilledError(BaseException):
@@ -237,8 +236,7 @@ def test_warm_start_from_another_shape(tiny_run, run, warm, capsys):
     assert small(tiny_run, run, warm) == 1
     stderr = capsys.readouterr().err
     checkpoint = f"Checkpoint {tiny_run.run}/model.ckpt-120"
-    assert f"{checkpoint} cannot be restored: the model's embedding/" in stderr
-    assert "has the shape [500, 8], but its shape there is [500, 32]." in stderr
+    assert f"{checkpoint} cannot be restored: it has " in stderr
 
 
 def test_warm_start_from_another_vocabulary_is_refused(
@@ -260,10 +258,8 @@ def test_warm_start_from_another_vocabulary_is_refused(
 def test_weights_of_another_model_that_fit_are_reported(start, warm, tiny_run):
     """Two heads and four have weights of the same shapes."""
     stderr = start([3.0, 2.0], "--train_steps=1", "--hparams=num_heads=4", warm).err
-    assert (
-        f"The weights of {tiny_run.run}/model.ckpt-120 were trained in another model,"
-        " which differs in num_heads (2, 4)." in stderr
-    )
+    differed = "model.ckpt-120 differed in num_heads (2, 4)."
+    assert differed in stderr
 
 
 def test_warm_start_from_nothing(start, tmp_path, run):

@@ -43,13 +43,6 @@ def test_the_papers_formula(hidden_size):
     np.testing.assert_array_equal(got[0], np.tile([0.0, 1.0], hidden_size // 2))
 
 
-def test_equals_the_fixtures_table(fixtures):
-    table = np.load(fixtures / "tensor2tensor" / "positional.npz")
-    np.testing.assert_allclose(
-        sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING
-    )
-
-
 @pytest.mark.parametrize(
     ("key", "start", "length", "hidden_size"),
     [

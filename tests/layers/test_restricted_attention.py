@@ -30,9 +30,9 @@ RADII = [1, 2, 3, 4, 7, 20]
 
 
 def make(radius: int, causal: bool, dropout: float = 0.0) -> RestrictedAttention:
-    layer = RestrictedAttention(
-        HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal
-    )
+    sizes = {"key_channels": KEYS, "value_channels": VALUES}
+    options = {"radius": radius, "causal": causal, "dropout": dropout}
+    layer = RestrictedAttention(HIDDEN, HEADS, **sizes, **options)
     layer(normal(1, 2, HIDDEN))
     randomise(layer, seed=0)
     return layer

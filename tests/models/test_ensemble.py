@@ -2,8 +2,6 @@
 their full forward passes.
 """
 
-import types
-
 import numpy as np
 import pytest
 from numpy_softmax import softmax
@@ -107,16 +105,3 @@ def test_limits_and_size(models, engine):
     assert (models[0].max_positions, models[2].max_positions) == (None, 32)
     assert engine.max_positions == 32
     assert engine.parameters == sum(model.count_params() for model in models)
-
-
-@pytest.mark.parametrize(
-    ("dtypes", "expected"),
-    [
-        (["float32", "float32"], "float32"),
-        (["bfloat16", "bfloat16"], "bfloat16"),
-        (["bfloat16", "float32"], "float32"),
-    ],
-)
-def test_weights_are_cast_only_if_all_models_compute_in_a_type(dtypes, expected):
-    fakes = [types.SimpleNamespace(compute_dtype=dtype) for dtype in dtypes]
-    assert Ensemble(fakes).compute_dtype == expected

@@ -38,4 +38,7 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     assert [variable.path for variable in loaded.weights] == paths
     for ours, theirs in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(loaded(SOURCES, TARGETS), model(SOURCES, TARGETS))
+    seed = keras.ops.array([1, 2], "int32")
+    for options in ({}, {"seed": seed}):
+        expected = model(SOURCES, TARGETS, **options)
+        np.testing.assert_array_equal(loaded(SOURCES, TARGETS, **options), expected)

@@ -16,7 +16,7 @@ from tiny_training import part_of
 from tiny_transformer import SOURCES, TARGETS, make_transformer
 
 from t2tlite.quiet import import_tensorflow
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 
 DROPOUT = "layer_prepostprocess_dropout=0.1,dtype_policy={}"
@@ -71,7 +71,7 @@ def test_a_run_resumes_whatever_keras_is_set_to(tiny_run, tiny_run_copy, tmp_pat
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
-    assert "Its newest checkpoint, of step 121" in result.stdout
+    assert "Newest checkpoint: step 121." in result.stdout
 
 
 def test_another_backend_of_keras_is_refused(monkeypatch):

@@ -15,7 +15,7 @@ from tiny_transformer import SOURCES
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 from t2tlite.types import EOS
 
@@ -55,12 +55,6 @@ def test_training_lowers_a_finite_loss(trained):
     assert np.isfinite(losses).all()
     assert {variable.dtype for variable in model.weights} == {"float32"}
     assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:3])
-
-
-def test_the_learning_rate_can_be_read(trained):
-    *_, optimizer = trained
-    rate = 0.2 * 16**-0.5 * 31**-0.5  # formula (3), of the update that would come next
-    assert float(optimizer.learning_rate) == pytest.approx(rate, rel=1e-5)
 
 
 def test_logits_are_near_single_precisions(trained, single):

@@ -134,14 +134,6 @@ def test_a_radius_that_covers_the_sentence_changes_nothing():
     assert same.tolist() == [[True] * 6 + [False]] * 3
 
 
-def test_the_cache_holds_the_last_positions():
-    model = make(f"{NO_DROPOUT},self_attention_radius=3")
-    cache = model.start_decoding(SOURCES, beam_size=2, length=9)
-    assert cache.layers[0].self_attention.keys.shape == (2, 3, 3, 2, 8)
-    cache = model.start_decoding(SOURCES, beam_size=2, length=2)
-    assert cache.layers[0].self_attention.keys.shape == (2, 3, 2, 2, 8)
-
-
 def test_hypotheses_keep_their_past_through_any_reordering(model):
     """Hypotheses take random parents at each step: some die, some have several
     children.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2tlite.training.dev_sets import is_better
+from t2tlite.training.evaluation import is_better
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """dtype_policy=auto: what the hardware has, resolved once and recorded."""
 
 import dataclasses
+import re
 
 import pytest
 import tensorflow as tf
@@ -40,7 +41,7 @@ def test_on_a_cpu(monkeypatch, cpu, fast, policy):
     monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: fast)
     assert with_dtype_policy(AUTO, cpu).dtype_policy == policy
     line, *_ = device_lines(dataclasses.replace(AUTO, jit_compile=True), cpu)
-    assert line.startswith("Training on the CPU (")
+    assert re.match(r"Training on \S+ CPU, \d+ cores, in ", line)
     assert line.endswith(f", in {policy} (dtype_policy=auto), compiled by XLA.")
 
 
@@ -49,16 +50,14 @@ def test_replicas_on_the_cpu_are_named(cpu_devices):
     strategy = make_strategy(gpus=0, cpu_replicas=2)
     assert strategy.num_replicas_in_sync == 2
     line, *_ = device_lines(HParams(), strategy)
-    assert line.startswith("Training on 2 replicas on the CPU (")
-    with pytest.raises(ValueError, match="--worker_cpu=9 must be known before"):
-        make_strategy(gpus=0, cpu_replicas=9)
+    assert line.startswith("Training on 2 replicas on ")
 
 
 def test_replicas_on_the_cpu_need_a_cpu_alone(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0"])
-    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2 with a GPU"):
+    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2\."):
         make_strategy(cpu_replicas=2)
-    with pytest.raises(ValueError, match="Received: 2 with several workers"):
+    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2\."):
         make_strategy(0, cluster="two workers", cpu_replicas=2)
 
 
@@ -77,14 +76,14 @@ def test_a_driver_without_a_gpu_is_reported(monkeypatch, cpu):
 
 
 def test_the_first_line_names_gpus_type_and_compilation(monkeypatch):
-    monkeypatch.setattr(strategies, "gpu_name", lambda: "NVIDIA H100")
+    monkeypatch.setattr(strategies, "device_name", lambda _: "NVIDIA H100")
     hparams = HParams(dtype_policy="float32")
     line, advice = device_lines(hparams, Gpus)
-    assert line == "Training on 2 x NVIDIA H100, in float32, without XLA."
+    assert line == "Training on 2 replicas on NVIDIA H100, in float32, without XLA."
     assert "--hparams=jit_compile=true" in advice
     compiled = dataclasses.replace(hparams, jit_compile=True)
     assert device_lines(compiled, Gpus) == [
-        "Training on 2 x NVIDIA H100, in float32, compiled by XLA."
+        "Training on 2 replicas on NVIDIA H100, in float32, compiled by XLA."
     ]
 
 

@@ -17,7 +17,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.tensorflow_engine import search
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_gradients
 
 TYPES = ("float32", "mixed_float16", "mixed_bfloat16")

@@ -12,7 +12,6 @@ import tensorflow as tf
 from t2tlite.console import progress_bar
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import progress
-from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 NOWHERE = RunFolder("absent", writes=False)
@@ -28,8 +27,8 @@ def shown(monkeypatch, stderr: io.StringIO, line_seconds: float) -> str:
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "LINE_SECONDS", line_seconds)
     with progress.Progress(NOWHERE, keras.optimizers.Adam(0.25), 0, 3) as bar:
-        bar.step(1, StepResult(tf.constant(2.5), tf.constant(75.0), tf.constant(100.0)))
-        bar.step(2, StepResult(tf.constant(1.5), tf.constant(75.0), tf.constant(100.0)))
+        bar.step(1, StepResult(tf.constant(2.5), tf.constant(75.0)))
+        bar.step(2, StepResult(tf.constant(1.5), tf.constant(75.0)))
         bar.flush()
         bar.doing("evaluating dev")
     return stderr.getvalue()
@@ -39,14 +38,14 @@ def test_bar_says_what_is_done_instead_of_training(monkeypatch):
     text = shown(monkeypatch, Terminal(), 30.0)
     assert "2/3 [" in text
     assert "loss 1.500, " in text
-    assert "padding 25%, learning rate 2.50e-01" in text
+    assert " tokens/s, learning rate 2.50e-01" in text
     assert "evaluating dev:  67%|" in text.split("\r")[-1]
 
 
 def test_file_gets_lines_and_no_bar(monkeypatch):
     text = shown(monkeypatch, io.StringIO(), -1.0)
     assert text.startswith("step 2 of 3: loss 1.500, ")
-    assert text.endswith(" tokens/s, padding 25%, learning rate 2.50e-01\n")
+    assert text.endswith(" tokens/s, learning rate 2.50e-01\n")
     assert text.count("\n") == 1
     assert shown(monkeypatch, io.StringIO(), 30.0) == ""
 
@@ -68,13 +67,13 @@ def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)
     monkeypatch.setattr("tqdm.std.time", clock)
-    result = StepResult(tf.constant(2.5), tf.constant(100.0), tf.constant(100.0))
+    result = StepResult(tf.constant(2.5), tf.constant(100.0))
     with progress.Progress(NOWHERE, keras.optimizers.Adam(0.25), 0, 9) as bar:
         clock.now += 4
         bar.step(1, result)
         bar.doing("saving")
         clock.now += 100
-        bar.evaluated(1, Evaluation(1.0, 0.5, 100), True, {})
+        bar.record(1, "dev", {"loss": 1.0})
         bar.doing("decoding dev")
         clock.now += 100
         bar.doing("")

@@ -20,7 +20,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.evaluation import Evaluation, make_evaluation
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import (
     make_gradients,
     make_train_step,

@@ -21,8 +21,8 @@ from t2tlite.data.batch_plan import evaluation_plan, training_plan
 from t2tlite.data.input_pipeline import Part, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.training import loop
-from t2tlite.training.evaluation import left_out, make_evaluation
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.evaluation import make_evaluation, report_left_out
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import StepResult, make_train_step, make_trial
 
 # A micro-batches, R rows, S source length, T target length
@@ -59,7 +59,7 @@ def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
     loss = data["loss_numerator_ls0_1"] / data["loss_denominator"]
     np.testing.assert_allclose(result.loss, loss, rtol=1e-5)
     ids = np.concatenate([data["inputs"].ravel(), data["targets"].ravel()])
-    assert (result.tokens, result.positions) == (np.count_nonzero(ids), ids.size)
+    assert result.tokens == np.count_nonzero(ids)
     gradients = np.concatenate([weight.ravel() for weight in expected.get_weights()])
     norm = np.linalg.norm(gradients.astype(np.float64))
     assert float(result.gradient_norm) == pytest.approx(norm, rel=1e-4)
@@ -199,8 +199,7 @@ def test_rows_and_columns_of_padding_change_nothing(eagerly):
     targets = np.pad(targets, ((0, 3), (0, 4)))
     padded = descent_step(model, part_of(inputs, targets))
     assert float(padded.loss) == pytest.approx(float(plain.loss), rel=1e-5)
-    assert (plain.tokens, plain.positions) == (12, 14)
-    assert (padded.tokens, padded.positions) == (12, 5 * (6 + 7))
+    assert plain.tokens == padded.tokens == 12
     for ours, theirs in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -262,7 +261,7 @@ def test_evaluation_of_some_batches(store, evaluated, eagerly):
 
 
 @pytest.mark.parametrize("limit", ["learned positions", "attention"])
-def test_pairs_that_are_too_long_are_left_out(store, evaluated, eagerly, limit):
+def test_pairs_that_are_too_long_are_left_out(store, evaluated, eagerly, capsys, limit):
     """As many tokens as there are learned positions, or MAX_SENTENCE_TOKENS."""
     model, tokens = evaluated
     hparams = dataclasses.replace(HPARAMS, max_length=8)
@@ -273,29 +272,18 @@ def test_pairs_that_are_too_long_are_left_out(store, evaluated, eagerly, limit):
             patch.setattr("t2tlite.config.MAX_SENTENCE_TOKENS", 7)
         patch.setattr(model, "hparams", hparams)
         evaluation = make_evaluation(tf.distribute.get_strategy(), model, store)()
-        line = left_out(hparams, store, "dev2 (talks.en)")
+        report_left_out(hparams, store, "dev2 (talks.en)")
     longer = np.maximum(store.source_lengths, store.target_lengths)
     (too_long,) = np.nonzero(longer > 8)
     assert 0 < len(too_long) < len(store)
     kept = [tokens[i][0] for i in range(len(store)) if i not in too_long]
     assert evaluation.tokens == sum(map(len, kept))
     assert evaluation.loss == pytest.approx(-np.concatenate(kept).mean(), rel=1e-5)
-    assert line == (
+    report_left_out(HPARAMS, store, "dev")  # nothing
+    assert capsys.readouterr().err == (
         f"Longer than 7 tokens and left out of each evaluation: {len(too_long)} pairs"
-        f" of dev2 (talks.en), the first in line {too_long[0] + 1}."
+        " of dev2 (talks.en).\n"
     )
-    assert left_out(HPARAMS, store, "dev") is None
-
-
-def test_a_model_trained_on_longer_pairs_evaluates_them():
-    """max_length is 256 in the paper's sets, below the limit of 2,048 tokens and
-    EOS.
-    """
-    assert HPARAMS.max_evaluated_length == 2049
-    longer = dataclasses.replace(HPARAMS, max_length=4096, batch_size=4096)
-    assert longer.max_evaluated_length == 4096
-    learned = dataclasses.replace(HPARAMS, pos="emb")
-    assert learned.max_evaluated_length == HPARAMS.max_length == 16
 
 
 def test_a_dev_set_of_long_pairs_alone_is_refused(store):

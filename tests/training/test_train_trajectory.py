@@ -11,7 +11,7 @@ from tiny_training import part_of
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 
 # What the fixture's hparams change in transformer_base_t2t. Its "legacy" schedule is 10

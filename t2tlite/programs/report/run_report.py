@@ -23,8 +23,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.report.document import line_chart, render, to_html
-from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
-from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.runs.load import METRIC_NAMES, run_dataset, shown_value
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.task import open_task, signature_lines

@@ -1,32 +1,62 @@
 """Opens a run directory: its model, ready to decode with an engine, and the data that
-it was trained on.
+it was trained on. Says which of its checkpoints is used.
 
 Importing this module loads neither TensorFlow nor CTranslate2; loading a run loads the
-one that decodes.
+one that decodes. CTranslate2's model is converted once, for which TensorFlow reads the
+checkpoint, and kept in the run directory:
+
+RUN/ctranslate2/QUANTIZATION-HASH/   a model directory of CTranslate2
+
+The hash is that of the checkpoint and of t2tlite's version. A directory of others is
+removed when a model is converted.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from t2tlite import __version__
 from t2tlite.checked_fields import checked
 from t2tlite.config import DecodeHParams
+from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
-from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
-from t2tlite.files.same_file import NamedFile
+from t2tlite.files import (
+    atomic_folder,
+    lock,
+    own_files,
+    same_file,
+)
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_files,
+    checkpoint_identity,
+    find_checkpoint,
+    list_checkpoints,
+    step_of,
+)
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
-from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
-from t2tlite.programs.runs.ctranslate2_run import open_converted
+from t2tlite.programs.export import ctranslate2_engine
+from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Identity
+from t2tlite.training.cost import count_parameters
 
 # what the runs of an ensemble have in common
 DATA = ("problem", "languages", "vocabulary")
+# of metrics of decoded dev, in percent
+METRIC_NAMES = {
+    "bleu": "BLEU",
+    "chrf2": "chrF2",
+    "f1": "F1",
+    "exact_match": "exact match",
+    "token_accuracy": "token accuracy",
+}
+DIGITS = {"perplexity": 3, **dict.fromkeys(METRIC_NAMES, 2)}  # otherwise 4
 
 
 def load(
@@ -45,9 +75,9 @@ def load(
     training.
     """
     paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
-    if not paths or not all(isinstance(path, str | Path) for path in paths):
-        raise TypeError(
-            f"run must be a run folder, or a list of several. Received: {run!r}."
+    if not paths:
+        raise ValueError(
+            "run must be a run folder, or a list of several. Received: []."
         )
     if engine not in ENGINES:
         raise ValueError(
@@ -62,7 +92,12 @@ def load(
     folders = [RunFolder(path) for path in paths]
     if len(folders) > 1:
         check_ensemble(folders, checkpoint_path, engine)
-    checkpoints = [_chosen_checkpoint(folder, checkpoint_path) for folder in folders]
+    checkpoints = []
+    notes = []
+    for folder in folders:
+        checkpoint = _chosen_checkpoint(folder, checkpoint_path)
+        checkpoints.append(checkpoint)
+        notes += notes_on_checkpoint(folder, checkpoint)
     first = folders[0]
     hparams = first.hparams()
     manifest = first.manifest()
@@ -70,17 +105,11 @@ def load(
     check_not_forked()
     opened: Engine
     if engine == CTRANSLATE2:
-        opened = open_converted(first, checkpoints[0], quantization, threads)
+        opened = _open_converted(first, checkpoints[0], quantization, threads)
     else:
-        import_tensorflow()
-        from t2tlite.programs.runs.keras_run import open_keras
-
         if jit_compile is None:
             jit_compile = hparams.jit_compile
-        opened = open_keras(folders, checkpoints, jit_compile, threads)
-    notes: list[str] = []
-    for folder, checkpoint in zip(folders, checkpoints, strict=True):
-        notes += notes_on_checkpoint(folder, checkpoint)
+        opened = _keras_run().open_keras(folders, checkpoints, jit_compile, threads)
     return Translator(
         opened,
         encoders,
@@ -104,8 +133,8 @@ def check_ensemble(
     """
     if engine != TENSORFLOW or os.sep in str(checkpoint_path):
         raise ValueError(
-            f"An ensemble decodes with engine={TENSORFLOW}, and with the checkpoint"
-            " newest, best, averaged or a step of each run. Received:"
+            f"An ensemble decodes with engine={TENSORFLOW}, and a checkpoint_path that"
+            " each run has, such as best. Received:"
             f" engine={engine}, checkpoint_path={checkpoint_path}."
         )
     first = folders[0].identity()
@@ -113,10 +142,9 @@ def check_ensemble(
         first.require_same(
             folder.identity(),
             DATA,
-            "The runs of an ensemble must have one problem, language pair and"
-            " vocabulary.",
+            "The runs of an ensemble must have one problem and vocabulary.",
             f"{folders[0]} and {folder}, which differ",
-            "Leave one out, or train both on the same data.",
+            "Leave one out.",
         )
 
 
@@ -137,17 +165,85 @@ def _chosen_checkpoint(folder: RunFolder, chosen: str | Path | int | None) -> st
     return checkpoint
 
 
+def _keras_run() -> ModuleType:
+    """The module of that name, which needs TensorFlow."""
+    import_tensorflow()
+    from t2tlite.programs.runs import keras_run
+
+    return keras_run
+
+
+def _open_converted(
+    folder: RunFolder,
+    checkpoint: str,
+    quantization: str | None,
+    threads: int,
+) -> Engine:
+    """The engine that decodes with a run's model, converted to CTranslate2, by default
+    in float32.
+
+    The Keras model is loaded only for its attention. `threads` is how many decode at a
+    time. Raises ValueError if CTranslate2 cannot compute the model here or the
+    converted one is damaged, and OSError if the run cannot be written.
+    """
+    quantization = quantization or ctranslate2_engine.FLOAT32
+    ctranslate2_engine.check_computable(quantization)
+    hparams = folder.hparams()
+    ctranslate2_engine.check_expressible(hparams)
+    parameters = count_parameters(hparams, folder.manifest().vocabulary_sizes)
+    made_from = f"{__version__} {checkpoint_identity(checkpoint)}"
+    digest = hashlib.sha256(made_from.encode()).hexdigest()[:8]
+    path = folder.own(f"ctranslate2/{quantization}-{digest}")
+    if not path.is_dir():
+        _convert(folder, checkpoint, parameters, path)
+    translator = ctranslate2_engine.open_translator(path, quantization, threads)
+    engine = ctranslate2_engine.CTranslate2Engine(
+        translator,
+        folder.encoders(),
+        quantization,
+        hparams.max_positions,
+        parameters,
+        lambda: _keras_run().restored_model(folder, checkpoint),
+    )
+    engine.threads = translator.num_translators  # 1 on a GPU
+    return engine
+
+
+def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) -> None:
+    """Makes a model directory, and removes those of its quantization that were made
+    from something else.
+    """
+    converted = path.parent
+    quantization = path.name.partition("-")[0]
+    with lock.only_process(converted, "convert a run's model", wait=True):
+        if path.is_dir():  # another process has made it meanwhile
+            return
+        say(
+            f"Converting {checkpoint} for CTranslate2 ({quantization}), once: it is"
+            f" kept in {path}."
+        )
+        checkpoints = _keras_run().checkpoints
+        weights = checkpoints.read_weights(checkpoint, parameters)
+        with atomic_folder.atomic_folder(path, converted / ".converting") as unfinished:
+            hparams = folder.hparams()
+            convert(hparams, weights, folder.encoders(), unfinished, quantization)
+        for other in converted.iterdir():
+            if other != path and other.name.partition("-")[0] == quantization:
+                own_files.remove(other)
+
+
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
     """Raises ValueError naming an option or a feature that the engine does not
     support.
     """
     if engine == CTRANSLATE2:
-        CTranslate2Engine.check_supported(options, *features)
+        ctranslate2_engine.CTranslate2Engine.check_supported(options, *features)
 
 
 def run_files(
-    folders: Sequence[RunFolder], checkpoint_path: str | None
-) -> list[NamedFile]:
+    folders: Sequence[RunFolder],
+    checkpoint_path: str | None,
+) -> list[same_file.NamedFile]:
     """Returns the files of the runs that decoding reads. Raises FileNotFoundError if
     there is no such checkpoint.
     """
@@ -171,9 +267,8 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         name = None  # any data of its vocabulary
         if not data_dir:
             raise FileNotFoundError(
-                f"The run in {folder} was imported and has no data. Make some with its"
-                f" vocabulary, t2t-datagen {folder.vocabulary_flag()}, and give"
-                " --data_dir."
+                f"The imported run in {folder} has no data. Make some with"
+                f" t2t-datagen {folder.vocabulary_flag()}, and give --data_dir."
             )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
@@ -189,3 +284,72 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         "Name another --data_dir.",
     )
     return dataset
+
+
+def after_training(run: RunFolder) -> list[str]:
+    """Lines on the newest and the best checkpoint of a run, and which is used; empty if
+    a best checkpoint does not exist.
+    """
+    best = run.best()
+    checkpoints = run.checkpoints()
+    if best is None or not checkpoints:
+        return []
+    shown = []
+    for name, value in best.metrics.items():
+        shown.append(f"{METRIC_NAMES.get(name, name)} {shown_value(name, value)}")
+    by = METRIC_NAMES.get(best.chosen_by, best.chosen_by)
+    best_by = f"Best checkpoint by dev {by}, step {best.step:,}"
+    newest = f"Newest checkpoint: step {step_of(checkpoints[-1]):,}"
+    return [
+        f"{newest}. t2t-decoder uses it by default.",
+        f"{best_by}: dev {', '.join(shown)}. --checkpoint_path=best uses it.",
+    ]
+
+
+def newest_checkpoints(
+    run: RunFolder,
+    count: int | None,
+    from_step: int,
+    to_step: int | None,
+) -> list[str]:
+    """The newest `count` checkpoints of a run from `from_step` to `to_step`, oldest
+    first; all if there are fewer, or if `count` is None.
+
+    Raises FileNotFoundError and ValueError if there is no run, or no such checkpoint.
+    """
+    run.hparams()  # raises if there is no run
+    steps = {step_of(path): path for path in run.checkpoints()}
+    if not steps:
+        raise FileNotFoundError(
+            f"A run needs a checkpoint to average. {run} has none. Train first."
+        )
+    last = max(steps) if to_step is None else to_step
+    within = [path for step, path in steps.items() if from_step <= step <= last]
+    if not within:
+        raise ValueError(
+            f"{run} must have checkpoints from --from_step to --to_step. Received:"
+            f" {from_step:,} to {last:,}. It has {min(steps):,} to {max(steps):,}."
+        )
+    return within[-count:] if count else within
+
+
+def notes_on_checkpoint(run: RunFolder, checkpoint: str) -> list[str]:
+    """A note on a checkpoint that is about to be used, unless it is the newest and no
+    other is the best.
+    """
+    if [checkpoint] != run.checkpoints()[-1:]:
+        return [f"Using checkpoint {checkpoint}."]
+    best = list_checkpoints(run.best_folder)[-1:]
+    if not best or step_of(best[0]) == step_of(checkpoint):
+        return []
+    return [
+        f"Using the newest checkpoint, of step {step_of(checkpoint):,}; the best by"
+        f" dev, of step {step_of(best[0]):,}, is --checkpoint_path=best."
+    ]
+
+
+def shown_value(metric: str, value: float | None) -> str:
+    """The value of a metric of dev with its usual number of digits; empty if there is
+    none.
+    """
+    return "" if value is None else f"{value:.{DIGITS.get(metric, 4)}f}"

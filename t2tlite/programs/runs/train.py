@@ -4,54 +4,40 @@ describes its files.
 
 import contextlib
 import dataclasses
-import os
+import hashlib
+import itertools
+import json
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.console import say
+from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
+from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
-from t2tlite.files.lock import only_process
+from t2tlite.files import checkpoint_paths, lock
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.runs.checkpoint_choice import after_training
-from t2tlite.programs.runs.dev_decoder import DevScorer
+from t2tlite.programs.runs.load import after_training
 from t2tlite.programs.runs.training import Training, dataset_of
 from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import SHOWN_DIGITS, Environment, Identity, TrainedWith
-from t2tlite.training.checkpoints import check_size, reason_of
-from t2tlite.training.cluster import find_cluster
-from t2tlite.training.cost import count_parameters, training_flops
-from t2tlite.training.evaluation import Evaluation
-from t2tlite.training.loop import train
-from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.run_cost import cost_line
+from t2tlite.tasks.task import Score
+from t2tlite.training import checkpoints, cost, loop, strategy, workers
+from t2tlite.training.evaluation import Evaluation, ScoreSets
+from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.signals import Signals
-from t2tlite.training.strategy import (
-    device_lines,
-    gpu_name,
-    make_strategy,
-    trains_on_gpu,
-    with_dtype_policy,
-)
-from t2tlite.training.workers import (
-    check_workers_agree,
-    chief_first,
-    is_chief,
-    lost_worker_is_an_error,
-    wait_for_workers,
-)
 
 # what cannot change when a run resumes
 FIXED = ("problem", "vocabulary", "pairs", "random_seed", "model", "mixed_float16")
+
+Text = tuple[list[str], list[str]]  # sources and references
 
 
 def train_run(training: Training) -> list[str]:
@@ -66,85 +52,114 @@ def train_run(training: Training) -> list[str]:
     """
     check_not_forked()
     folder = training.folder
-    machines = find_cluster(training.cluster_resolver)
-    replicas = make_strategy(training.gpus, machines, training.cpu_replicas)
+    cluster = workers.find_cluster(training.cluster_resolver)
+    replicas = strategy.make_strategy(training.gpus, cluster, training.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
-    for line in device_lines(training.hparams, replicas, recorded, training.gpus):
+    hparams = training.hparams
+    for line in strategy.device_lines(hparams, replicas, recorded, training.gpus):
         say(line)
     say(f"The run is in {folder}.")
     try:
-        with lost_worker_is_an_error(replicas):
-            # the other workers find the data that it makes in a shared folder
-            with chief_first(replicas):
-                dataset = dataset_of(training.data)
-            evaluation = _train(training, dataset, replicas)
+        with workers.lost_worker_is_an_error(replicas):
+            # the chief first: others find the data that it makes in a shared folder
+            if not workers.is_chief(replicas):
+                workers.wait_for_workers(replicas)
+            dataset = dataset_of(training.data)
+            if workers.is_chief(replicas):
+                workers.wait_for_workers(replicas)
+            result = _train(training, dataset, replicas)
     except tf.errors.ResourceExhaustedError as error:
         raise MemoryError(
-            f"There is not enough memory ({reason_of(error)}). Lower batch_size and"
-            " raise accumulate_steps by the same factor: training stays the same."
+            f"There is not enough memory ({checkpoints.reason_of(error)}). Lower"
+            " batch_size and raise accumulate_steps by the same factor."
         ) from error
     summary = []
-    if evaluation:
-        trained = f"Trained {dataset.name}: dev {evaluation}."
+    if result:
+        trained = f"Trained {dataset.name}: dev {result}."
         summary.append(f"{trained} The run is in {folder}.")
     summary += after_training(folder)
     if costs := folder.costs():
-        summary.append(cost_line(costs[-1]))
+        summary.append(cost.cost_line(costs[-1]))
     return summary
 
 
 def _train(
-    training: Training, dataset: Dataset, strategy: tf.distribute.Strategy
+    training: Training,
+    dataset: Dataset,
+    replicas: workers.Strategy,
 ) -> Evaluation | None:
     """Trains on a dataset in the folder, which no other process may use meanwhile."""
     folder = training.folder
     config = training.config
+    count = replicas.num_replicas_in_sync
     with Signals() as signals, contextlib.ExitStack() as locked:
-        if is_chief(strategy):
-            locked.enter_context(only_process(folder.path, "train a run"))
-            remove_unfinished(folder.path)
-            remove_unfinished(folder.best_folder)
+        if workers.is_chief(replicas):
+            locked.enter_context(lock.only_process(folder.path, "train a run"))
+            checkpoint_paths.remove_unfinished(folder.path)
+            checkpoint_paths.remove_unfinished(folder.best_folder)
         else:
             folder = RunFolder(folder.path, writes=False)
         recorded = folder.hparams() if folder.checkpoints() else None
-        hparams = training.hparams.for_replicas(strategy.num_replicas_in_sync)
-        hparams = with_dtype_policy(hparams, strategy, recorded)
-        check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
+        hparams = training.hparams.for_replicas(count)
+        hparams = strategy.with_dtype_policy(hparams, replicas, recorded)
+        trained = _what_is_trained(folder, dataset, hparams, config)
+        workers.check_workers_agree(replicas, trained)
         start = None
         if not recorded:  # nothing has been learned yet, so everything may change
             given = training.warm_start_from
             start = _warm_start_checkpoint(dataset, hparams, given)
         trained_with = TrainedWith(
             random_seed=config.random_seed,
-            replicas=strategy.num_replicas_in_sync,
-            global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
+            replicas=count,
+            global_batch_tokens=hparams.batch_tokens(count),
             warm_start_from=start,
         )
         if recorded:
             trained_with = _resumed_record(folder, dataset, hparams, trained_with)
 
-        seed = config.random_seed
-        setup = _setup(dataset, hparams, folder, strategy, start, seed)
-        engine = TensorFlowEngine(setup.model, hparams.jit_compile)
-        decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
-        score = DevScorer(setup, decoder).score if training.eval_bleu else None
+        setup = _setup(dataset, hparams, folder, replicas, start, config.random_seed)
+        score = None
+        if training.eval_bleu:
+            score = _dev_scorer(setup, dataset)
 
         def begin() -> None:
             """Writes what the run is trained with."""
             entries = dataset.manifest.vocabulary_entries()
             vocabularies = [dataset.folder / entry.file for entry in entries]
-            folder.create(setup.model.hparams, dataset.manifest, vocabularies)
+            folder.create(hparams, dataset.manifest, vocabularies)
             folder.write_flags(training.command)
-            folder.write(_environment(strategy))
+            folder.write(_environment(replicas))
             folder.write(trained_with)
 
-        evaluation = train(setup, config, Hooks(score, begin), signals)
-        wait_for_workers(strategy)
-        return evaluation
+        setup = dataclasses.replace(setup, score=score, begin=begin)
+        result = loop.train(setup, config, signals)
+        workers.wait_for_workers(replicas)
+        return result
+
+
+def _what_is_trained(
+    folder: RunFolder,
+    dataset: Dataset,
+    hparams: HParams,
+    config: LoopConfig,
+) -> str:
+    """What all workers must have in common, in short: the last is a hash of what else
+    decides on training and on when it stops.
+    """
+    data = Identity.of(dataset.manifest)
+    others = (data, hparams, config, folder.evaluations(), folder.best())
+    digest = hashlib.sha256(repr(others).encode()).hexdigest()
+    steps = [0, *map(checkpoint_paths.step_of, folder.checkpoints())]
+    return (
+        f"newest checkpoint {steps[-1]}, t2tlite {t2tlite.__version__}, pairs"
+        f" {data.pairs}, flags and records {digest[:SHOWN_DIGITS]}"
+    )
 
 
 def _warm_start_checkpoint(
-    dataset: Dataset, hparams: HParams, warm_start_from: str | None
+    dataset: Dataset,
+    hparams: HParams,
+    warm_start_from: str | None,
 ) -> str | None:
     """Returns the checkpoint that a new run starts from, or None.
 
@@ -155,7 +170,7 @@ def _warm_start_checkpoint(
     if not warm_start_from:
         _check_shared_embeddings(hparams, dataset)
         return None
-    checkpoint = checkpoint_at(warm_start_from)
+    checkpoint = checkpoint_paths.checkpoint_at(warm_start_from)
     run = run_of(checkpoint)
     before = run.hparams()
     # weights of an imported run may share embeddings nevertheless
@@ -171,17 +186,15 @@ def _warm_start_checkpoint(
         _vocabulary_advice(run),
     )
     if difference := then.difference(now, "model"):
-        say(
-            f"The weights of {checkpoint} were trained in another model, which differs"
-            f" in {difference}."
-        )
-    sizes = dataset.manifest.vocabulary_sizes
-    check_size(checkpoint, count_parameters(hparams, sizes))
+        say(f"The model of {checkpoint} differed in {difference}.")
     return checkpoint
 
 
 def _resumed_record(
-    folder: RunFolder, dataset: Dataset, hparams: HParams, new: TrainedWith
+    folder: RunFolder,
+    dataset: Dataset,
+    hparams: HParams,
+    new: TrainedWith,
 ) -> TrainedWith:
     """Returns the record of a run that resumes: `new`, with the start of the old one.
 
@@ -189,19 +202,16 @@ def _resumed_record(
     pairs, and for an imported run, which has no optimizer state. Reports other hparams
     and another global batch.
     """
+    warm_start = f"another --output_dir, with --warm_start_from={folder}"
     if folder.manifest().imported_from is not None:
         raise ValueError(
-            f"A run resumes with the state of its optimizer. Received: {folder},"
-            " imported without one. Use another --output_dir with"
-            f" --warm_start_from={folder}."
+            f"An imported run has no optimizer to resume with. Received: {folder}. Use"
+            f" {warm_start}."
         )
     old = folder.trained_with() or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
     now = Identity.of(dataset.manifest, hparams, new.random_seed)
-    advice = (
-        "Give the same as before, or another --output_dir, with"
-        f" --warm_start_from={folder} to start from its weights."
-    )
+    advice = f"Give the same as before, or {warm_start} to start from its weights."
     if then.difference(now, "vocabulary"):
         advice += f" {_vocabulary_advice(folder)}"
     required = "A run resumes with the model, data and seed that it has."
@@ -216,7 +226,7 @@ def _resumed_record(
         say(
             f"Changed global batch, from here on: {old.global_batch_tokens:,} ->"
             f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
-            f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+            " replicas)."
         )
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
@@ -239,8 +249,7 @@ def _check_shared_embeddings(hparams: HParams, dataset: Dataset) -> None:
     raise ValueError(
         "Shared embeddings need one vocabulary for source and target. Received:"
         f" {dataset.folder / source.file} and {dataset.folder / target.file}, whose"
-        " contents differ. Set shared_embedding_and_softmax_weights=false with"
-        " --hparams, or make data with one vocabulary."
+        " contents differ. Give --hparams=shared_embedding_and_softmax_weights=false."
     )
 
 
@@ -248,60 +257,84 @@ def _setup(
     dataset: Dataset,
     hparams: HParams,
     folder: RunFolder,
-    strategy: tf.distribute.Strategy,
+    replicas: workers.Strategy,
     warm_start: str | None,
     seed: int,
-) -> TrainingSetup:
-    """Builds the model and opens the data."""
-    sizes = dataset.manifest.vocabulary_sizes
-    lengths = dataset.manifest.training.mean_lengths
-    corpora = dataset.manifest.corpora
+) -> loop.TrainingSetup:
+    """Builds the model and opens the data. Raises ValueError if the checkpoint to start
+    from does not fit the model.
+    """
+    manifest = dataset.manifest
+    sizes = manifest.vocabulary_sizes
+    lengths = manifest.training.mean_lengths
     dev_sets = {}
-    for split, name in dataset.manifest.dev_sets.items():
+    for split, name in manifest.dev_sets.items():
         dev_sets[name] = dataset.store(split)
-    with strategy.scope():
+    if warm_start:
+        checkpoints.read_weights(warm_start, cost.count_parameters(hparams, sizes))
+    with replicas.scope():
         model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
-    return TrainingSetup(
-        strategy=strategy,
+    flops = cost.training_flops(hparams, sizes[1], *lengths)
+    return loop.TrainingSetup(
+        strategy=replicas,
         model=model,
-        train_store=dataset.store(*corpora),
-        corpus_pairs=[corpus.pairs for corpus in corpora.values()],
+        train_store=dataset.store(*manifest.corpora),
+        corpus_pairs=[corpus.pairs for corpus in manifest.corpora.values()],
         dev_sets=dev_sets,
         run=folder,
         target_vocab_size=sizes[1],
-        flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
+        flops_per_token=flops / sum(lengths),
         warm_start=warm_start,
     )
 
 
-def _settings(
-    folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig
-) -> dict[str, Any]:
-    """The settings that all workers must share, by name."""
-    files = {}
-    for name in ("evaluations.json", "best/best.json"):  # they decide when to stop
-        path = folder.path / name
-        files[name] = file_sha256(path)[:SHOWN_DIGITS] if path.is_file() else "none"
-    checkpoints = folder.checkpoints()
-    return {
-        "newest checkpoint": step_of(checkpoints[-1]) if checkpoints else 0,
-        **files,
-        "t2tlite": t2tlite.__version__,
-        **vars(Identity.of(dataset.manifest)),
-        **dataclasses.asdict(config),
-        **dataclasses.asdict(hparams),
-    }
+def _dev_scorer(setup: loop.TrainingSetup, dataset: Dataset) -> ScoreSets:
+    """Decodes and scores dev sets with the weights that the model has, for --eval_bleu.
+
+    The chief decodes. All workers receive the score of the first set, so that all stop
+    early or none does; the others receive no further score.
+    """
+    hparams = setup.model.hparams
+    engine = TensorFlowEngine(setup.model, hparams.jit_compile)
+    decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
+    texts = {}
+    for name, store in setup.dev_sets.items():
+        texts[name] = scored_text(hparams, store, decoder)
+
+    def score(names: Sequence[str]) -> Mapping[str, Score]:
+        scores = {}
+        if workers.is_chief(setup.strategy):
+            for name in names:
+                decoded = decoder.decode_and_score(*texts[name], decoder.options())
+                scores[name] = decoded.score
+        first = json.dumps(scores.get(names[0]))
+        of_chief = workers.gather(setup.strategy, first)[0]
+        scores[names[0]] = Score(*json.loads(of_chief))
+        return scores
+
+    return score
 
 
-def _environment(strategy: tf.distribute.Strategy) -> Environment:
+def scored_text(hparams: HParams, store: TokenStore, decoder: TextDecoder) -> Text:
+    """The sources and references of the pairs of a dev set that are evaluated and whose
+    source can be decoded.
+    """
+    chosen = store.source_lengths - 1 <= decoder.max_source_tokens
+    not_chosen = not_evaluated(hparams, store.source_lengths, store.target_lengths)
+    chosen[not_chosen] = False
+    sources = list(itertools.compress(store.source_text(), chosen))
+    targets = list(itertools.compress(store.target_text(), chosen))
+    return sources, decoder.references(sources, targets, decoder.options())
+
+
+def _environment(replicas: workers.Strategy) -> Environment:
     """The software and hardware of this process."""
-    cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
         keras=version("keras"),
         numpy=version("numpy"),
         python=platform.python_version(),
-        device=gpu_name() if trains_on_gpu(strategy) else cpu,
-        replicas=strategy.num_replicas_in_sync,
+        device=strategy.device_name(replicas),
+        replicas=replicas.num_replicas_in_sync,
     )

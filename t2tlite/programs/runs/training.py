@@ -85,7 +85,10 @@ def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
 
 
 def check_folders(
-    folder: RunFolder, data_dir: Path, problem: str | None, warm_start_from: str | None
+    folder: RunFolder,
+    data_dir: Path,
+    problem: str | None,
+    warm_start_from: str | None,
 ) -> None:
     """Raises ValueError if the run cannot be in its folder, and FileNotFoundError if a
     new run has no checkpoint to start from.
@@ -99,12 +102,11 @@ def check_folders(
 def check_apart(output_dir: Path, data_dir: Path, problem: str | None) -> None:
     """Raises ValueError if a run would be in the folder of the data."""
     of_problem = data_dir / (problem or "").removesuffix("_rev")
-    for folder in (data_dir, of_problem):
-        if is_same_folder(output_dir, folder):
-            raise ValueError(
-                "--output_dir and the data must be in different folders. Received:"
-                f" {output_dir} and {folder}. Name another --output_dir."
-            )
+    if any(is_same_folder(output_dir, folder) for folder in (data_dir, of_problem)):
+        raise ValueError(
+            "--output_dir and the data must be in different folders. Received:"
+            f" {output_dir} twice."
+        )
 
 
 def run_hparams(folder: RunFolder, warm_start_from: str | None) -> HParams | None:
@@ -116,11 +118,8 @@ def run_hparams(folder: RunFolder, warm_start_from: str | None) -> HParams | Non
     if not warm_start_from:
         return None
     hparams = warm_start_hparams(warm_start_from)
-    say(
-        f"Without --hparams_set: the hparams of {warm_start_from}, with"
-        f" learning_rate_constant={hparams.learning_rate_constant:g}, so that the rate"
-        " rises to its value when that run stopped."
-    )
+    constant = f"learning_rate_constant={hparams.learning_rate_constant:g}"
+    say(f"Without --hparams_set: the hparams of {warm_start_from}, with {constant}.")
     return hparams
 
 
@@ -144,7 +143,10 @@ def warm_start_hparams(path: str) -> HParams:
 
 
 def set_and_changes(
-    name: str | None, hparams: HParams, folder: RunFolder, warm_start_from: str | None
+    name: str | None,
+    hparams: HParams,
+    folder: RunFolder,
+    warm_start_from: str | None,
 ) -> tuple[str, str]:
     """The values of --hparams_set and --hparams that make these hparams. Without the
     name of a set, it is that of the run to resume or to start from, or
@@ -174,18 +176,14 @@ def training_of(
     loop: Mapping[str, Any],
 ) -> Training:
     """What `t2tlite.train`, which explains the arguments and the errors, trains."""
-    if isinstance(data, Dataset):
-        name = data.name
-        data_dir = data.folder.parent
-    elif isinstance(data, str):
-        name = data
-        data_dir = Path(data_dir)
-    else:
+    if not isinstance(data, str | Dataset):
         raise TypeError(
             "Training needs the data that t2tlite.prepare returned, or the name of its"
             f" problem. Received: {data!r:.80}."
         )
+    name = data if isinstance(data, str) else data.name
     folder = RunFolder(output_dir)
+    data_dir = Path(data_dir) if isinstance(data, str) else data.folder.parent
     LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
     start = None if warm_start_from is None else str(warm_start_from)
@@ -193,7 +191,7 @@ def training_of(
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
     config = LoopConfig(train_steps=steps, **loop)
-    if not isinstance(data, Dataset):
+    if isinstance(data, str):
         command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
         data = open_data(data_dir, name, command)
     given = hparams if isinstance(hparams, str) else None
@@ -215,7 +213,7 @@ def training_of(
 
 
 def _changed_hparams(
-    hparams: str | HParams | Mapping[str, object],
+    hparams: str | HParams | Mapping[str, Any],
     folder: RunFolder,
     warm_start_from: str | None,
 ) -> HParams:
@@ -225,11 +223,6 @@ def _changed_hparams(
     if isinstance(hparams, str):
         named: HParams = registry.get_hparams(hparams)
         return named
-    if not isinstance(hparams, Mapping):
-        raise TypeError(
-            "hparams must be the name of a set, HParams, or a dict of changes."
-            f" Received: {hparams!r:.80}."
-        )
     base = run_hparams(folder, warm_start_from) or HParams()
     base.check_names(hparams)
-    return dataclasses.replace(base, **hparams)  # type: ignore[arg-type]
+    return dataclasses.replace(base, **hparams)

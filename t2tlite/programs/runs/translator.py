@@ -26,15 +26,10 @@ from t2tlite.decoding.engine import Engine, Sentence, rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export.export import (
-    ExportPlan,
-    export_model,
-    keras_model,
-    open_format,
-)
+from t2tlite.programs.export import export
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.parsing import parser, penn_words
+from t2tlite.tasks import parsing
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.types import EOS
@@ -54,7 +49,11 @@ class OneOrAll(Protocol[Options, Result]):
     ) -> Result: ...
     @overload
     def __call__(
-        self, sentences: Iterable[str], /, *args: Options.args, **kwargs: Options.kwargs
+        self,
+        sentences: Iterable[str],
+        /,
+        *args: Options.args,
+        **kwargs: Options.kwargs,
     ) -> list[Result]: ...
 
 
@@ -65,7 +64,10 @@ def of_one_or_all(
 
     @functools.wraps(method)
     def of_sentences(
-        self: Translator, sentences: str | Iterable[str], *args: Any, **options: Any
+        self: Translator,
+        sentences: str | Iterable[str],
+        *args: Any,
+        **options: Any,
     ) -> Any:
         results = method(self, as_list(sentences), *args, **options)
         return one_or_all(sentences, results)
@@ -174,9 +176,9 @@ class Translator(TextDecoder):
         by the rules of the Penn Treebank. Brackets may be written as they are or as
         -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
-        task = parser(self.task, self.manifest.name)
+        task = parsing.parser(self.task, self.manifest.name)
         if raw_text:
-            sentences = list(map(penn_words, sentences))
+            sentences = list(map(parsing.penn_words, sentences))
         n_best = self.decode(sentences, self.options(**options), task=task)
         return [outputs[0] for outputs in n_best]
 
@@ -278,18 +280,20 @@ class Translator(TextDecoder):
         express the model, or the verification of what was written fails.
         """
         self._check_one_run("A model is exported")
-        keras_model(self)  # raises if another engine computes
-        plan = ExportPlan(
+        export.keras_model(self)  # raises if another engine computes
+        planned = export.ExportPlan(
             run=RunFolder(self.run),
             checkpoint=self.checkpoint,
-            format=open_format(format, quantization=quantization, languages=languages),
+            format=export.open_format(
+                format, quantization=quantization, languages=languages
+            ),
             decoding=self.options(**options),
             export_dir=export_dir,
             overwrite=overwrite,
         )
-        plan.check()
-        export_model(self, plan)
-        return plan.folder
+        planned.check()
+        export.export_model(self, planned)
+        return planned.folder
 
     def _check_one_run(self, what: str) -> None:
         """Raises ValueError for an ensemble."""

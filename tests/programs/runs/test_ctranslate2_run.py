@@ -15,8 +15,8 @@ import pytest
 
 import t2tlite
 from t2tlite.data.dataset import open_dataset
+from t2tlite.programs.export import ctranslate2_engine
 from t2tlite.programs.export.ctranslate2_engine import open_translator
-from t2tlite.programs.runs import ctranslate2_run
 from t2tlite.programs.runs import load as runs
 
 load_converted = functools.partial(runs.load, engine="ctranslate2")
@@ -75,7 +75,7 @@ def test_a_cpu_decodes_several_batches_at_a_time(
 ):
     if on_gpu:  # it gets no number of translators
         monkeypatch.setattr(
-            ctranslate2_run,
+            ctranslate2_engine,
             "open_translator",
             lambda path, quantization, threads: open_translator(path, quantization),
         )
@@ -121,19 +121,12 @@ def test_a_model_is_converted_once_for_each_checkpoint(
 def test_a_damaged_model_says_what_to_do(tiny_run_copy):
     load_converted(tiny_run_copy)
     folder = folder_of(tiny_run_copy)
-    model = folder / "model.bin"
-    whole = model.read_bytes()
-    advice = rf"Delete {folder} to have it made again\."
-    middle = len(whole) // 2  # a weight, with which CTranslate2 would translate
-    for damaged in (b"half", whole[:middle] + b"\xff" + whole[middle + 1 :]):
-        model.write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"must have the content .* {advice}"):
-            load_converted(tiny_run_copy)
-    model.unlink()
-    with pytest.raises(FileNotFoundError, match=rf"model\.bin is missing\. {advice}"):
+    message = rf"{folder} cannot be loaded by CTranslate2: .* Delete it to have it made"
+    (folder / "model.bin").write_bytes(b"half")
+    with pytest.raises(ValueError, match=message):
         load_converted(tiny_run_copy)
-    (folder / "t2tlite.json").write_text("{")
-    with pytest.raises(ValueError, match=rf"t2tlite\.json is damaged: .* {advice}"):
+    (folder / "model.bin").unlink()
+    with pytest.raises(ValueError, match=message):
         load_converted(tiny_run_copy)
 
 

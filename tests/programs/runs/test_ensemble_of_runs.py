@@ -12,9 +12,10 @@ from tiny_run import change_manifest, last_of_each
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_report
 from t2tlite.files.atomic_file import write_text
+from t2tlite.files.checkpoint_paths import saving_folder
 from t2tlite.models.transformer import Transformer
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.checkpoints import save_weights
+from t2tlite.training.checkpoints import write_weights
 
 # models decode few sentences here, for which tracing a search takes longer
 pytestmark = pytest.mark.usefixtures("eagerly", "loaded_once")
@@ -39,7 +40,9 @@ def runs(tiny_run, tmp_path_factory):
     sizes = folder.manifest().vocabulary_sizes
     # of other weights, an output's pieces might not be those that encode its text
     keras.utils.set_random_seed(1)
-    save_weights(Transformer.from_hparams(folder.hparams(), *sizes), other, 7)
+    model = Transformer.from_hparams(folder.hparams(), *sizes)
+    with saving_folder(other) as saving:
+        write_weights(model, saving, 7)
     return tiny_run.run, earlier, other
 
 
@@ -159,7 +162,7 @@ def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
     ("flags", "message"),
     [
         (["--engine=ctranslate2"], "Received: engine=ctranslate2, checkpoint_path=None."),
-        (["--checkpoint_path=a/model.ckpt-3"], "An ensemble decodes with engine=tensorflow, and with the checkpoint newest, best, averaged or a step of each run."),
+        (["--checkpoint_path=a/model.ckpt-3"], "An ensemble decodes with engine=tensorflow, and a checkpoint_path that each run has"),
         (["--checkpoint_path=120"], "There is no checkpoint at"),
         (["--beam_runner=DirectRunner"], "--beam_runner goes with --decode_from_file."),
     ],
@@ -174,9 +177,9 @@ def test_absent_run_is_named(runs, capsys):
     assert "Received: absent, which has no hparams.json" in capsys.readouterr().err
     with pytest.raises(FileNotFoundError, match="Received: absent, which"):
         t2tlite.load((runs[0], "absent"))
-    with pytest.raises(TypeError, match=r"or a list of several\. Received: \(\)"):
+    with pytest.raises(ValueError, match="or a list of several"):
         t2tlite.load(())
-    with pytest.raises(TypeError, match=r"Received: .*, 3\)"):
+    with pytest.raises(TypeError, match=r"not '?int"):
         t2tlite.load((runs[0], 3))
 
 

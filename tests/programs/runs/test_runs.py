@@ -107,14 +107,6 @@ def test_what_cannot_be_translated(model, sentences, options, message):
         model.translate(sentences, **options)
 
 
-def test_right_translations_score_higher_than_wrong_ones(model):
-    right = model.score(SENTENCES, TRANSLATIONS)
-    wrong = model.score(SENTENCES, TRANSLATIONS[2:] + TRANSLATIONS[:2])
-    assert len(right) == 5
-    for i in (0, 2, 3, 4):
-        assert wrong[i] < right[i] < 0
-
-
 def test_what_cannot_be_scored(model):
     with pytest.raises(
         ValueError,

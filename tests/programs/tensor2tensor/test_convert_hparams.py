@@ -21,7 +21,7 @@ from t2tlite.programs.tensor2tensor.hparams import (
     convert_hparams,
 )
 from t2tlite.schedules import T2T_SCHEDULE
-from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.learning_rates import make_optimizer
 
 FIELDS = dataclasses.fields(HParams)
 
