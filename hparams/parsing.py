@@ -5,7 +5,7 @@ transformer_base.
 import dataclasses
 
 from t2tlite.config import HParams
-from t2tlite.hparams.transformer import transformer_base
+from t2tlite.hparams.transformer import PRE_NORM, transformer_base
 from t2tlite.registry import register_hparams
 
 
@@ -66,8 +66,7 @@ def transformer_parsing_small() -> HParams:
         num_heads=4,
         num_encoder_layers=4,
         num_decoder_layers=2,
-        layer_preprocess_sequence="n",
-        layer_postprocess_sequence="da",
+        **PRE_NORM,
         batch_size=1024,
         max_length=400,
         learning_rate_warmup_steps=500,

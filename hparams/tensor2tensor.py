@@ -15,7 +15,7 @@ paper's.
 import dataclasses
 
 from t2tlite.config import HParams
-from t2tlite.hparams.transformer import transformer_base
+from t2tlite.hparams.transformer import PRE_NORM, transformer_base
 from t2tlite.registry import register_hparams
 from t2tlite.schedules import T2T_SCHEDULE
 
@@ -31,8 +31,7 @@ def transformer_base_t2t() -> HParams:
     """
     return dataclasses.replace(
         transformer_base(),
-        layer_preprocess_sequence="n",
-        layer_postprocess_sequence="da",
+        **PRE_NORM,
         attention_dropout=0.1,
         relu_dropout=0.1,
         pos="timing_halves",

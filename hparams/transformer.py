@@ -5,10 +5,17 @@ The rows of Table 3 (t2tlite/programs/table3/rows.py) are the sets `transformer_
 """
 
 import dataclasses
+from typing import Any
 
 from t2tlite.config import HParams
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.registry import register_hparams
+
+# changes: sublayers normalise their input, as tensor2tensor's do
+PRE_NORM: dict[str, Any] = {
+    "layer_preprocess_sequence": "n",
+    "layer_postprocess_sequence": "da",
+}
 
 
 @register_hparams
@@ -66,8 +73,7 @@ def transformer_tiny() -> HParams:
         filter_size=512,
         num_hidden_layers=2,
         num_heads=4,
-        layer_preprocess_sequence="n",
-        layer_postprocess_sequence="da",
+        **PRE_NORM,
         batch_size=2048,
         max_length=64,
         learning_rate_constant=2.0,
@@ -130,8 +136,7 @@ def transformer_news() -> HParams:
     """
     return dataclasses.replace(
         transformer_small(),
-        layer_preprocess_sequence="n",
-        layer_postprocess_sequence="da",
+        **PRE_NORM,
         layer_prepostprocess_dropout=0.2,
         learning_rate_constant=1.0,
         learning_rate_warmup_steps=1000,

@@ -84,13 +84,10 @@ def prepare(
     from t2tlite.programs.runs.training import DataToMake, dataset_of
 
     _register_all()
-    if isinstance(problem, Problem) and options:
-        raise TypeError(
-            "Options go with the name of a problem. Received: a problem and"
-            f" {', '.join(options)}. Use dataclasses.replace."
-        )
     if not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
+    elif options:
+        raise TypeError(f"Options go with a problem's name. Received: {problem}.")
     return dataset_of(DataToMake(problem, data_dir, tmp_dir, num_processes))
 
 
@@ -206,8 +203,7 @@ def get_problem(name: str, **options: Any) -> Problem:
     Raises ValueError if there is no such problem or option, or a value is bad.
     """
     _register_all()
-    made: Problem = registry.get_problem(name, **options)
-    return made
+    return registry.get_problem(name, **options)
 
 
 def get_hparams(name: str, **changes: Any) -> HParams:

@@ -5,14 +5,14 @@ depends on it.
 """
 
 import dataclasses
+import inspect
+import re
+import types
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from t2tlite.registry import HPARAMS, did_you_mean
 
-# kinds of values; a field of a user's class may be of another
-CHECKED = (bool, int, float, str, tuple)
-BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # in messages
 VALUE_KINDS = {
     bool: "true or false",
@@ -20,8 +20,15 @@ VALUE_KINDS = {
     float: "a number",
     str: "text",
 }
+# kinds of values; a field of a user's class may be of another
+CHECKED = (*VALUE_KINDS, tuple)
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+# an entry of the part "Attributes" of a docstring
+ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
+MAX_INT = 2**63 - 1
 MAX_FLOAT = 1e300
 
 C = TypeVar("C", bound="CheckedFields")
@@ -48,14 +55,28 @@ class Facts(NamedTuple):
     @property
     def range(self) -> str:
         """The range in words, of a field with a least value."""
-        if self.high is None:
-            return f"at least {self.low}"
-        return f"at least {self.low} and at most {self.high}"
+        words = f"at least {self.low}"
+        return words if self.high is None else f"{words} and at most {self.high}"
+
+    def requirement(self, value: Any) -> str:
+        """What `value` must be; empty if it is."""
+        if self.kind not in CHECKED:
+            return ""
+        if type(value) is not self.kind and (self.kind, type(value)) != (float, int):
+            return f"of type {self.kind.__name__}"
+        if self.choices and value not in self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.kind not in (int, float):
+            return ""
+        if not self.in_range(value):
+            return self.range
+        limit = MAX_INT if self.kind is int else MAX_FLOAT
+        return "" if abs(value) <= limit else f"at most {limit}"
 
 
 def checked_field(
     default: T,
-    meaning: str,
+    meaning: str = "",
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
@@ -63,15 +84,16 @@ def checked_field(
     model: bool = False,
     t2t: bool = True,
 ) -> T:
-    """A dataclass field with this default and these facts (see `Facts`)."""
+    """A dataclass field with this default and these facts (see `Facts`). By default the
+    meaning is that of the class's docstring.
+    """
     facts = Facts(type(default), meaning, low, high, choices, model, t2t)
     return dataclasses.field(default=default, metadata={"facts": facts})
 
 
-def required_field(kind: type[T], meaning: str, low: float | None = None) -> T:
+def required_field(kind: type, meaning: str, low: float | None = None) -> Any:
     """A dataclass field without a default."""
-    field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low)})
-    return field
+    return dataclasses.field(metadata={"facts": Facts(kind, meaning, low)})
 
 
 def optional_field(
@@ -101,8 +123,14 @@ class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
     called: ClassVar[str] = HPARAMS  # in messages
-    # of whole numbers: what fits in TensorFlow's shapes
-    largest: ClassVar[int] = 2**31 - 1
+
+    def __init_subclass__(cls) -> None:
+        """Takes the meanings of fields from the attributes in the class's docstring."""
+        for name, words in ATTRIBUTE.findall(inspect.cleandoc(cls.__doc__ or "")):
+            field = vars(cls).get(name)
+            if isinstance(field, dataclasses.Field) and not facts_of(field).meaning:
+                facts = facts_of(field)._replace(meaning=" ".join(words.split()))
+                field.metadata = types.MappingProxyType({"facts": facts})
 
     def __new__(cls: type[C], *values: object, **fields: object) -> C:
         """A misspelt field is the same error wherever it is given: in an hparam set,
@@ -116,7 +144,7 @@ class CheckedFields:
             value = plain(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
             if value is not None or field.default is not None:
-                _check_value(field.name, facts_of(field), value, self.largest)
+                _check(field.name, facts_of(field), value)
 
     def override(self: C, text: str) -> C:
         """A copy with the changes in `text`, `field=value,field=value`.
@@ -130,12 +158,12 @@ class CheckedFields:
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
         2048
         """
-        changes = parse_changes(text)
-        self.check_names(changes)
-        values: dict[str, Any] = {}
-        for name, value in changes.items():
-            kind = facts_of(self.__dataclass_fields__[name]).kind
-            values[name] = parse_value(name, value, kind)
+        values: dict[str, Any] = parse_changes(text)
+        self.check_names(values)
+        for field in dataclasses.fields(self):
+            name = field.name
+            if name in values:
+                values[name] = parse_value(name, values[name], facts_of(field).kind)
         return dataclasses.replace(self, **values)
 
     @classmethod
@@ -168,8 +196,13 @@ def checked(
     or out of range.
     """
     value = plain(value)
-    _check_value(name, Facts(kind, "", low, high), value, CheckedFields.largest)
+    _check(name, Facts(kind, "", low, high), value)
     return value
+
+
+def _check(name: str, facts: Facts, value: object) -> None:
+    if required := facts.requirement(value):
+        raise ValueError(f"{name} must be {required}. Received: {value!r}.")
 
 
 def plain(value: Any) -> Any:
@@ -225,23 +258,3 @@ def parse_value(name: str, text: str, kind: type) -> Any:
         raise ValueError(
             f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}."
         ) from None
-
-
-def _check_value(name: str, facts: Facts, value: Any, largest: int) -> None:
-    """Raises ValueError for a value of another kind or out of range."""
-    kind = facts.kind
-    if kind not in CHECKED:
-        return
-    limit = largest if kind is int else MAX_FLOAT
-    required = ""
-    if type(value) is not kind and not (kind is float and type(value) is int):
-        required = f"of type {kind.__name__}"
-    elif facts.choices and value not in facts.choices:
-        required = f"one of {', '.join(facts.choices)}"
-    elif isinstance(value, int | float):
-        if not facts.in_range(value):
-            required = facts.range
-        elif facts.high is None and not abs(value) <= limit:
-            required = f"at most {limit}"
-    if required:
-        raise ValueError(f"{name} must be {required}. Received: {value!r}.")

@@ -31,8 +31,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# environment variable: the settings chosen here, "NAME=VALUE NAME=VALUE ..."
-CHOSEN = "T2TLITE_SETTINGS"
 MAX_DECODING_THREADS = 8  # each needs memory for its batch
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
@@ -42,23 +40,13 @@ _computing_process = 0  # the id of the process that computes; 0: none does yet
 def apply_settings() -> None:
     """Sets the environment variables that the user has not set; and if no temporary
     folder can be written, its name, which libraries ask for when they are imported.
-
-    A child process inherits them. It may run on another machine (`srun`), so it chooses
-    those in CHOSEN anew.
     """
-    settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):  # not on Windows
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory = min([memory, *memory_limits()])
-        settings["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(memory >> 20)
-    chosen_by_parent = os.environ.get(CHOSEN, "").split()
-    chosen = []
-    for name, value in settings.items():
-        inherited = f"{name}={os.environ.get(name)}"
-        if name not in os.environ or inherited in chosen_by_parent:
-            os.environ[name] = value
-            chosen.append(f"{name}={value}")
-    os.environ[CHOSEN] = " ".join(chosen)
+        megabytes = min([memory, *memory_limits()]) >> 20
+        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(megabytes))
     try:
         tempfile.gettempdir()
     except FileNotFoundError:  # what needs a temporary file raises an OSError then
@@ -88,25 +76,20 @@ def cores_each(threads: int) -> int:
 
 
 def memory_limits(root: Path = Path("/")) -> Iterator[int]:
-    """Yields the limit of memory in bytes of this process's control group, and of each
-    group above it that has one.
+    """Yields the limit of memory in bytes of this process's control group (cgroup v2),
+    and of each group above it that has one.
 
     `root` is where proc and sys/fs/cgroup are.
     """
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, name = line.split(":", 2)
-        top = root / "sys/fs/cgroup"
-        file = "memory.max"
-        if controllers == "memory":  # version 1
-            top /= "memory"
-            file = "memory.limit_in_bytes"
-        elif controllers:
+        if not line.startswith("0::"):
             continue
-        below = top / name.lstrip("/")
-        for group in (below, *below.parents):
-            limit = _lines(group / file)
-            if group.is_relative_to(top) and limit and limit != ["max"]:
-                yield int(limit[0])
+        group = root / "sys/fs/cgroup" / line.removeprefix("0::/")
+        while group.name != "fs":
+            for limit in _lines(group / "memory.max"):
+                if limit != "max":
+                    yield int(limit)
+            group = group.parent
 
 
 def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:

@@ -5,10 +5,8 @@ import gc
 import importlib
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from typing import IO
 
 _redirection = threading.Lock()  # file descriptor 2 is the process's
 
@@ -24,7 +22,6 @@ def import_tensorflow() -> None:
 
     Raises ValueError if Keras was imported before with another backend.
     """
-    given = os.environ.get("KERAS_BACKEND")
     os.environ["KERAS_BACKEND"] = "tensorflow"  # Keras reads it once
     was_enabled = gc.isenabled()
     gc.disable()
@@ -35,21 +32,16 @@ def import_tensorflow() -> None:
     finally:
         if was_enabled:
             gc.enable()
-        del os.environ["KERAS_BACKEND"]
-        if given is not None:
-            os.environ["KERAS_BACKEND"] = given
-    backend = keras.config.backend()
-    if backend != "tensorflow":
+    if keras.config.backend() != "tensorflow":
         raise ValueError(
-            "t2tlite computes with Keras's backend tensorflow. Received:"
-            f" {backend}. Set KERAS_BACKEND=tensorflow before Keras is imported."
+            "t2tlite needs Keras's backend tensorflow. Set KERAS_BACKEND=tensorflow"
+            " before Keras is imported."
         )
 
 
 @contextlib.contextmanager
 def quiet_stderr() -> Iterator[None]:
-    """Suppresses output to file descriptor 2 inside the block, and prints it if the
-    block fails.
+    """Suppresses output to file descriptor 2 inside the block.
 
     TensorFlow writes its start-up messages there before any logging level takes effect.
     Nothing is suppressed if the environment asks for these messages, with a
@@ -63,25 +55,10 @@ def quiet_stderr() -> Iterator[None]:
     sys.stderr.flush()
     stderr = os.dup(2)
     try:
-        with _temporary_file() as file:
-            os.dup2(file.fileno(), 2)
-            try:
-                yield
-            except BaseException:
-                file.seek(0)
-                os.write(stderr, file.read())
-                raise
-            finally:
-                os.dup2(stderr, 2)
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
     finally:
+        os.dup2(stderr, 2)
         os.close(stderr)
         _redirection.release()
-
-
-def _temporary_file() -> IO[bytes]:
-    """Opens an empty file, in memory where the system can: no folder may be
-    writable.
-    """
-    if hasattr(os, "memfd_create"):
-        return open(os.memfd_create("stderr"), "w+b")
-    return tempfile.TemporaryFile()

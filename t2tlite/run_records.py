@@ -45,7 +45,7 @@ class Identity:
             hashes = manifest.vocabulary_sha256.split("+")
             fields["problem"] = manifest.name
             fields["languages"] = "-".join(manifest.language_pair)
-            fields["vocabulary"] = "+".join(sha256[:SHOWN_DIGITS] for sha256 in hashes)
+            fields["vocabulary"] = "+".join(each[:SHOWN_DIGITS] for each in hashes)
             fields["target_space"] = manifest.target_space
             if manifest.splits:
                 fields["pairs"] = manifest.pairs_sha256[:SHOWN_DIGITS]
@@ -65,7 +65,7 @@ class Identity:
             if None in (here, there) or here == there:
                 continue
             if name != "model":
-                return f"{name} ({here}, {there})"
+                here, there = {name: here}, {name: there}
             changes = []
             for field, value in here.items():
                 if value != there[field]:
@@ -160,7 +160,10 @@ class DevEvaluation:
         """The metric by which the best was chosen."""
         if self.criterion:
             return self.criterion
-        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
+        for name in ("bleu", "f1"):
+            if name in self.metrics:
+                return name
+        return LOSS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,7 +132,7 @@ MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
         ("attention_value_channels=100", "attention_value_channels must be .* Received: 100 channels, num_heads=8"),
         ("layer_preprocess_sequence=n", "A sublayer normalises once: "),
         ("layer_postprocess_sequence=da", "A sublayer normalises once: "),
-        ("batch_size=255", MIN_BATCH + ".*: 255 and 255, .*max_length=256"),
+        ("batch_size=255", MIN_BATCH + ".*: 255 and 0, .*max_length=256"),
         ("global_batch_tokens=255", MIN_BATCH + ".*: 4096 and 255, .*max_length=256"),
         ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\."),
         ("corpus_weights=-1:2", WEIGHTS),
@@ -239,7 +239,7 @@ def test_what_zero_stands_for(changes, expected):
     ) == expected
 
 
-TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
+TOO_LARGE = r"must be at most 9223372036854775807\. Received: 9223372036854775808"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
         ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be at most 1e\+300"),
         ('{"relu_dropout": NaN}', r"relu_dropout must be at least 0\.0 and at most 0\.99\. Received: nan\."),
         ('{"num_heads": 0}', r"num_heads must be at least 1"),
-        (f'{{"num_heads": {2**31}}}', f"num_heads {TOO_LARGE}"),
+        (f'{{"num_heads": {2**63}}}', f"num_heads {TOO_LARGE}"),
         (f'{{"norm_epsilon": {10**400}}}', r"norm_epsilon must be at most 1e\+300\. Received: 1000"),
     ],
 )  # fmt: skip

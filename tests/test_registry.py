@@ -106,7 +106,6 @@ def _dictionary():
     ("function", "message"),
     [
         (_misspelt, r"hparams has no field 'hiden_size'\. Did you mean 'hidden_size'"),
-        (_misspelt, r"has a mistake \(.*test_registry\.py, line \d+\): ValueError: hp"),
         (_no_return, r"it must return HParams\. Received: None\."),
         (_dictionary, r"must return HParams\. Received: \{'hidden_size': 64\}\."),
     ],
@@ -147,13 +146,13 @@ def test_help_lists_everything_once(filled):
     registry.register_problem(type("Another", (), {"__doc__": "Another one."}))
     assert registry.registry_help().splitlines() == [
         "Problems:",
-        "  another        Another one.",
-        "  another_rev    another with source and target swapped.",
-        "  copy_task      Copies its input.",
-        "  copy_task_rev  copy_task with source and target swapped.",
+        "  another                       Another one.",
+        "  another_rev                   another with source and target swapped.",
+        "  copy_task                     Copies its input.",
+        "  copy_task_rev                 copy_task with source and target swapped.",
         "",
         "Hparam sets:",
-        "  transformer_mine  One head.",
+        "  transformer_mine              One head.",
     ]
 
 
@@ -227,22 +226,7 @@ def test_hparam_sets_of_tensor2tensor_are_answered(name):
     t2tlite.get_hparams("transformer_base").override(changes.rstrip(","))
 
 
-def test_problem_written_for_tensor2tensor_is_answered(empty):
-    with pytest.raises(ValueError, match=r"generate_samples: pairs\(split, tmp_dir\)"):
-
-        @registry.register_problem
-        class TranslateMine(Problem):
-            def generate_samples(self, data_dir, tmp_dir, dataset_split):
-                yield {"inputs": "a", "targets": "b"}
-
-    with pytest.raises(ValueError, match=r"approx_vocab_size: the field vocab_size\."):
-
-        @registry.register_problem
-        class TranslateOther(Problem):
-            approx_vocab_size = 2**13
-
-
 def test_decorator_with_a_name_is_answered(empty):
     for decorator in ("register_problem", "register_hparams", "register_task"):
-        with pytest.raises(TypeError, match=r"'mine'\. Write it without a name\."):
+        with pytest.raises(ValueError, match=r"decorator without one\. .* from 'mine'"):
             getattr(registry, decorator)("mine")

@@ -210,12 +210,12 @@ def test_hparams_without_a_version_are_read(run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format_version": 2, "hidden_size": 32}', r"hparams\.json must have format_version 1, .* Received: 2\."),
+        ('{"format_version": 2, "hidden_size": 32}', r"hparams\.json must have format_version 1\. Received: 2\."),
         ('{"num_heads": 4', r"hparams\.json is damaged: Input data was truncated\."),
         ("[1, 2]", r"is damaged: Expected `object`, got `array`\."),
         ('{"num_heads": NaN}', r"is damaged: JSON is malformed: .*\."),
         (f'{{"num_heads": {"9" * 5000}}}', r"hparams\.json is damaged: "),
-        ('{"num_heads": [4]}', r"is damaged: Expected `bool \| int \| float \| str"),
+        ('{"num_heads": [4]}', r"is damaged: num_heads must be of type int\. Received: \[4\]"),
         ('{"num_head": 4}', r"is damaged: hparams has no field 'num_head'\."),
         ('{"num_heads": "4"}', r"is damaged: num_heads must be of type int\."),
     ],

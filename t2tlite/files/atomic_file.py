@@ -15,9 +15,7 @@ from typing import BinaryIO
 
 from t2tlite.files.own_files import own, remove_files
 
-# /dev/stdout is a symbolic link to one of these
-DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
+STANDARD_OUTPUT = 1  # the number of the open file
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
@@ -72,8 +70,8 @@ def check_name(path: str | Path) -> None:
         if os.fsencode(name) == name.encode():
             return
     raise ValueError(
-        f"File names must be UTF-8. Received: {name!a}. Rename it; or, if the"
-        " locale has another encoding, set LC_ALL=C.UTF-8."
+        f"File names must be UTF-8. Received: {name!a}. Rename it, or set"
+        " LC_ALL=C.UTF-8."
     )
 
 
@@ -88,24 +86,27 @@ def replaceable(path: str | Path) -> Path | None:
     """The regular file, existing or not, to which a path leads through symbolic links,
     or None.
 
-    /dev/stdout is a file descriptor and not a file, even if standard output is
-    redirected to a file.
+    /dev/stdout is not one, even if standard output is redirected to a file.
     """
-    target = _follow(Path(path))
-    if isinstance(target, Path) and (target.is_file() or not target.exists()):
-        return target
-    return None
+    target = Path(path)
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
+    is_file = target.is_file() or not target.exists()
+    return target if is_file and not _is_standard_output(path) else None
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor
-    (/dev/stdout).
+    """Opens for writing what cannot be replaced: a device, a pipe, or standard
+    output.
     """
-    target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
-    if isinstance(target, int):
-        target = os.dup(target)
-    return open(target, "wb")
+    return open(os.dup(STANDARD_OUTPUT) if _is_standard_output(path) else path, "wb")
+
+
+def _is_standard_output(path: str | Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.stat(path), os.fstat(STANDARD_OUTPUT))
+    return False
 
 
 def check_writable(path: str | Path) -> None:
@@ -118,18 +119,6 @@ def check_writable(path: str | Path) -> None:
     if target := replaceable(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target.parent).close()
-
-
-def _follow(path: Path) -> Path | int:
-    """Where symbolic links lead: a path, or the number of a file descriptor."""
-    start = path
-    for _ in range(MAX_LINKS):
-        if descriptor := DESCRIPTOR.fullmatch(str(path)):
-            return int(descriptor[1])
-        if not path.is_symlink():
-            return path
-        path = path.parent / path.readlink()
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(start))
 
 
 def remove_temporary_files(folder: Path, name: str | None = None) -> None:
@@ -152,7 +141,7 @@ def write_text(path: Path, text: str) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
-        file.write(text.encode("utf-8"))
+        file.write(text.encode())
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -170,8 +159,7 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
         raise FileNotFoundError(f"{path} is missing. {advice}")
     if file_sha256(path) != sha256:
         raise ValueError(
-            f"{path} must have the content whose SHA-256 was recorded. Received:"
-            f" other content. {advice}"
+            f"{path} must have the content whose SHA-256 was recorded. {advice}"
         )
 
 

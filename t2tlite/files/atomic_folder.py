@@ -6,9 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from t2tlite.files.lock import LOCK
-from t2tlite.files.own_files import own, remove
+from t2tlite.files.own_files import own, remove, remove_if_empty
 
-NEW, OLD = "new", "old"
+OLD = "old"
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    if target.exists():
+        target.rename(new.with_name(OLD))
+    new.rename(target)
 
 
 @contextlib.contextmanager
@@ -16,7 +22,7 @@ def atomic_folder(
     target: Path,
     work: Path,
     check: Callable[[], object] = lambda: None,
-    place: Callable[[Path, Path], object] | None = None,
+    place: Callable[[Path, Path], object] = _replace_folder,
 ) -> Iterator[Path]:
     """Yields an empty folder, which replaces the folder `target` when the block ends.
 
@@ -28,19 +34,17 @@ def atomic_folder(
 
     `place(folder, target)` moves the files in another way.
     """
-    new = work / NEW
+    new = work / "new"
     _recover(target, work)
     try:
         check()
         new.mkdir(parents=True)
         yield new
-        _synchronise(new)
-        if place is not None:
-            place(new, target)
-        else:
-            if target.exists():
-                target.rename(work / OLD)
-            new.rename(target)
+        for path in new.rglob("*"):
+            if path.is_file():
+                with path.open("rb+") as file:  # Windows needs the right to write
+                    os.fsync(file.fileno())
+        place(new, target)
     finally:
         _recover(target, work)
 
@@ -52,22 +56,12 @@ def remove_leftovers(work: Path) -> None:
     for path in work.iterdir():
         if path.name != LOCK:
             remove(path)
-    with contextlib.suppress(OSError):  # it holds the lock
-        work.rmdir()
+    remove_if_empty(work)  # it may hold the lock
 
 
 def _recover(target: Path, work: Path) -> None:
     """Puts back an earlier folder without a successor, and removes the rest."""
     old = own(work) / OLD
-    is_folder = old.is_dir() and not old.is_symlink()
-    if is_folder and not target.exists():
+    if old.is_dir() and not old.is_symlink() and not target.exists():
         old.rename(target)
     remove_leftovers(work)
-
-
-def _synchronise(folder: Path) -> None:
-    """Writes all files in a folder to the disk."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb+") as file:  # Windows needs the right to write
-                os.fsync(file.fileno())

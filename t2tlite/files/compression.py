@@ -5,28 +5,15 @@ import contextlib
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 STANDARD_INPUT = Path("-")  # as a path to read from
 BLOCK = 1 << 16  # bytes of compressed data
-XZ_PADDING = b"\0"  # may be between streams
-
-
-class Compression(NamedTuple):
-    """A format of compressed data."""
-
-    name: str
-    magic: bytes  # its first bytes
-    open: Callable[..., Any]  # a file that is compressed, by an open one
-    # decompresses one of several streams; None: `open` reads all of them
-    stream: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor] | None = None
-
-    def reader(self, file: BinaryIO) -> Any:
-        """A file that decompresses an open one."""
-        return _Streams(file, self.stream) if self.stream else self.open(file, "rb")
+BZIP2 = rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"  # the second of an empty file
 
 
 class _Streams(io.RawIOBase):
@@ -49,9 +36,7 @@ class _Streams(io.RawIOBase):
         while not unpacked:
             data = b""
             if self._stream.eof:
-                data = self._stream.unused_data.lstrip(XZ_PADDING)
-                while not data and (block := self._file.read(BLOCK)):
-                    data = block.lstrip(XZ_PADDING)
+                data = self._stream.unused_data or self._file.read(BLOCK)
                 if not data:
                     return 0
                 self._stream = self._start()
@@ -64,6 +49,16 @@ class _Streams(io.RawIOBase):
         return len(unpacked)
 
 
+class Compression(NamedTuple):
+    """A format of compressed data."""
+
+    name: str
+    magic: bytes  # a pattern of its first bytes
+    open: Callable[..., Any]  # a file that compresses into an open one
+    # decompresses one of several streams; None: `open` reads all of them
+    stream: Callable[[], Any] | None = None
+
+
 def _gzip_file(file: BinaryIO, mode: str) -> gzip.GzipFile:
     # without name and time, so that equal lines give equal files
     return gzip.GzipFile(filename="", mode=mode, fileobj=file, mtime=0)
@@ -73,7 +68,7 @@ def _gzip_file(file: BinaryIO, mode: str) -> gzip.GzipFile:
 COMPRESSED = {
     ".gz": Compression("gzip", b"\x1f\x8b", _gzip_file),
     ".xz": Compression("xz", b"\xfd7zXZ\0", lzma.LZMAFile, lzma.LZMADecompressor),
-    ".bz2": Compression("bzip2", b"BZh91AY&SY", bz2.BZ2File, bz2.BZ2Decompressor),
+    ".bz2": Compression("bzip2", BZIP2, bz2.BZ2File, bz2.BZ2Decompressor),
 }
 
 
@@ -88,39 +83,41 @@ def compressed(
     """A file that compresses into an open one if the name of `path` ends in `.gz`,
     `.xz` or `.bz2`, otherwise the open file.
     """
-    if path.suffix in COMPRESSED:
-        writer = COMPRESSED[path.suffix].open(file, "wb")
-        return cast(contextlib.AbstractContextManager[BinaryIO], writer)
-    return contextlib.nullcontext(file)
+    if path.suffix not in COMPRESSED:
+        return contextlib.nullcontext(file)
+    writer: contextlib.AbstractContextManager[BinaryIO]
+    writer = COMPRESSED[path.suffix].open(file, "wb")
+    return writer
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file, or STANDARD_INPUT, to read its bytes, which are decompressed if
-    they or the file's name say so.
+    """Opens a file, or STANDARD_INPUT, to read its bytes, which are decompressed if the
+    first ones say so.
 
     Raises ValueError, also while it is read in the block, for damaged compressed data.
     """
     is_input = path == STANDARD_INPUT
     with open(0 if is_input else path, "rb", closefd=not is_input) as file:
         start = file.peek(1)
-        compression = COMPRESSED.get(path.suffix)
         for each in COMPRESSED.values():
-            if start.startswith(each.magic):
-                compression = each
-        if compression is None:
-            yield file
-            return
-        try:
-            if not start:
-                raise EOFError("it is empty")
-            with compression.reader(file) as unpacked:
-                # whose lines are read faster than those of a GzipFile
-                yield cast(BinaryIO, io.BufferedReader(unpacked))
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the data
-            raise ValueError(
-                f"{compression.name} data must be complete. Received: {path}: {error}."
-                " Download it again; or rename it, if it is plain text."
-            ) from error
+            if re.match(each.magic, start):
+                with _unpacked(file, each, path) as unpacked:
+                    yield unpacked
+                return
+        yield file
+
+
+@contextlib.contextmanager
+def _unpacked(file: BinaryIO, kind: Compression, path: Path) -> Iterator[Any]:
+    try:
+        streams = _Streams(file, kind.stream) if kind.stream else kind.open(file, "rb")
+        # whose lines are read faster than those of a GzipFile
+        with io.BufferedReader(streams) as unpacked:
+            yield unpacked
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the disk, not of the data
+        raise ValueError(
+            f"{kind.name} data must be complete. Received: {path}: {error}."
+        ) from error

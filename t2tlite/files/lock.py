@@ -33,63 +33,44 @@ def locked(path: Path, what: str, wait: bool = False) -> Iterator[int]:
     nothing is locked. If another process has the lock, raises a ValueError that says
     `what` only one can do, such as "make data"; with `wait`, waits instead.
     """
-    handle = open_locked(path, wait)
-    if handle is None:
-        received = path.parent if path.name == LOCK else path
-        raise ValueError(
-            f"Only one process at a time can {what}. Received: {received}, which"
-            " another process is using. Wait until it is done, or name another."
-        )
+    handle = _open_locked(path, what, wait)
     try:
         yield handle
     finally:
-        is_empty = os.fstat(handle).st_size == 0
-        if os.name == "nt":  # Windows removes no file that a process has open
-            os.close(handle)
-        if is_empty:  # otherwise it has content, which stays
+        if not os.fstat(handle).st_size:
+            # the file must go before another process locks it; Windows keeps an open
+            # one
             with contextlib.suppress(PermissionError):
                 path.unlink(missing_ok=True)
-        if os.name != "nt":  # the file must go before another process locks it
-            os.close(handle)
-
-
-def open_locked(path: Path, wait: bool = False) -> int | None:
-    """Opens a file to append to it and locks it until it is closed; None if another
-    process has locked it.
-
-    The file is created if needed, with its folder. With `wait`, waits for the other
-    process.
-    """
-    while True:
-        # the last process may have removed the empty folder
-        path.parent.mkdir(parents=True, exist_ok=True)
-        own(path)
-        # NFS locks only files that are open for writing
-        handle = os.open(path, OPEN_TO_LOCK, 0o666)
-        if not _lock(handle, wait):
-            os.close(handle)
-            return None
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        # the last process removed or renamed the file after it was opened here
         os.close(handle)
 
 
-def _lock(handle: int, wait: bool) -> bool:
-    """Locks an open file until it is closed; False if another process has locked it."""
+def _open_locked(path: Path, what: str, wait: bool) -> int:
     import portalocker  # importing it takes a tenth of the time of --help
 
     flags = portalocker.LockFlags.EXCLUSIVE
     if not wait:
         flags |= portalocker.LockFlags.NON_BLOCKING
     while True:
+        # the last process may have removed the empty folder
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # NFS locks only files that are open for writing
+        handle = os.open(own(path), OPEN_TO_LOCK, 0o666)
         try:
             portalocker.lock(handle, flags)
         except portalocker.AlreadyLocked:
+            os.close(handle)
             if wait:  # Windows waits for seconds only
                 continue
-            return False
+            raise ValueError(
+                f"Only one process at a time can {what}. Received:"
+                f" {path.parent if path.name == LOCK else path}, which another"
+                " process is using. Wait until it is done, or name another."
+            ) from None
         except portalocker.LockException:  # a file system without locks
             pass
-        return True
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        # the last process removed or renamed the file after it was opened here
+        os.close(handle)

@@ -5,7 +5,7 @@ waiting for more.
 import queue
 import threading
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -18,25 +18,26 @@ class ReadAhead(Iterator[T], Generic[T]):
     """
 
     def __init__(self, items: Iterator[T]) -> None:
-        self._queue: queue.Queue[tuple[str, object]] = queue.Queue(AHEAD)
+        # items, each with None; then the exception that ended them
+        self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
         threading.Thread(target=self._read, args=(items,), daemon=True).start()
 
     def __next__(self) -> T:
-        kind, value = self._queue.get()
-        if kind == "item":
-            return value  # type: ignore[return-value]
-        self._queue.put((kind, value))  # further calls find the end again
-        raise value if isinstance(value, BaseException) else StopIteration
+        item, end = self._queue.get()
+        if end is not None:
+            self._queue.put((item, end))  # further calls find the end again
+            raise end
+        return item
 
     def ready(self) -> bool:
         """Whether the next item, or the end, is available without waiting."""
         return not self._queue.empty()
 
     def _read(self, items: Iterator[T]) -> None:
+        end: BaseException = StopIteration()
         try:
             for item in items:
-                self._queue.put(("item", item))
+                self._queue.put((item, None))
         except BaseException as error:
-            self._queue.put(("end", error))
-        else:
-            self._queue.put(("end", None))
+            end = error
+        self._queue.put((None, end))

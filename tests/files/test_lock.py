@@ -11,8 +11,7 @@ from pathlib import Path
 import portalocker
 import pytest
 
-from t2tlite.files import lock
-from t2tlite.files.lock import LOCK, only_process, open_locked
+from t2tlite.files.lock import LOCK, locked, only_process
 
 REFUSED = (
     r"^Only one process at a time can bake\. Received: .*/oven, which another process"
@@ -115,18 +114,17 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 def test_a_file_that_another_process_renames_before_it_is_locked(tmp_path, monkeypatch):
     """What is then written goes to a file of that name, and not to the one renamed."""
-    part, whole, lock_handle = tmp_path / "out.part", tmp_path / "out", lock._lock
+    part, whole, lock_handle = tmp_path / "out.part", tmp_path / "out", portalocker.lock
     part.write_text("theirs")
 
-    def rename_first(handle, wait):
+    def rename_first(handle, flags):
         if not whole.exists():
             part.rename(whole)
-        return lock_handle(handle, wait)
+        lock_handle(handle, flags)
 
-    monkeypatch.setattr(lock, "_lock", rename_first)
-    handle = open_locked(part)
-    os.write(handle, b"ours")
-    os.close(handle)
+    monkeypatch.setattr(portalocker, "lock", rename_first)
+    with locked(part, "bake") as handle:
+        os.write(handle, b"ours")
     assert (whole.read_text(), part.read_text()) == ("theirs", "ours")
 
 
