@@ -26,10 +26,9 @@ from t2tlite.registry import register_hparams, register_problem
 
 if TYPE_CHECKING:
     from t2tlite import layers
-    from t2tlite.config import HParams
+    from t2tlite.config import HParams, LoopArguments
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.problem import Problem
-    from t2tlite.keywords import LoopArguments
     from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
 
@@ -135,8 +134,8 @@ def train(
             the run in `output_dir` is of another model or other data.
     """
     from t2tlite.console import say
+    from t2tlite.machine import import_tensorflow
     from t2tlite.programs.runs.training import training_of
-    from t2tlite.quiet import import_tensorflow
 
     _register_all()
     training = training_of(
@@ -213,7 +212,6 @@ def get_hparams(name: str, **changes: Any) -> HParams:
     """
     _register_all()
     hparams: HParams = registry.get_hparams(name)
-    hparams.check_names(changes)
     return dataclasses.replace(hparams, **changes)
 
 

@@ -4,12 +4,13 @@ A field's declaration says everything about it: its meaning, its range, and what
 depends on it.
 """
 
+import contextlib
 import dataclasses
 import inspect
 import re
 import types
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from t2tlite.registry import HPARAMS, did_you_mean
 
@@ -18,7 +19,7 @@ VALUE_KINDS = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
-    str: "text",
+    str: "text without quotes or brackets",
 }
 # kinds of values; a field of a user's class may be of another
 CHECKED = (*VALUE_KINDS, tuple)
@@ -31,7 +32,6 @@ MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_INT = 2**63 - 1
 MAX_FLOAT = 1e300
 
-C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
 
 
@@ -52,12 +52,6 @@ class Facts(NamedTuple):
             return False
         return self.high is None or value <= self.high
 
-    @property
-    def range(self) -> str:
-        """The range in words, of a field with a least value."""
-        words = f"at least {self.low}"
-        return words if self.high is None else f"{words} and at most {self.high}"
-
     def requirement(self, value: Any) -> str:
         """What `value` must be; empty if it is."""
         if self.kind not in CHECKED:
@@ -69,42 +63,32 @@ class Facts(NamedTuple):
         if self.kind not in (int, float):
             return ""
         if not self.in_range(value):
-            return self.range
+            highest = "" if self.high is None else f" and at most {self.high}"
+            return f"at least {self.low}{highest}"
         limit = MAX_INT if self.kind is int else MAX_FLOAT
         return "" if abs(value) <= limit else f"at most {limit}"
 
 
-def checked_field(
-    default: T,
-    meaning: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-    *,
-    model: bool = False,
-    t2t: bool = True,
-) -> T:
+def checked_field(default: T, meaning: str = "", **facts: Any) -> T:
     """A dataclass field with this default and these facts (see `Facts`). By default the
     meaning is that of the class's docstring.
     """
-    facts = Facts(type(default), meaning, low, high, choices, model, t2t)
-    return dataclasses.field(default=default, metadata={"facts": facts})
+    return _field(type(default), meaning, facts, default=default)
 
 
-def required_field(kind: type, meaning: str, low: float | None = None) -> Any:
-    """A dataclass field without a default."""
-    return dataclasses.field(metadata={"facts": Facts(kind, meaning, low)})
-
-
-def optional_field(
-    kind: type[T],
-    meaning: str,
-    low: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> T | None:
+def optional_field(kind: type[T], meaning: str, **facts: Any) -> T | None:
     """A dataclass field whose default is None."""
-    facts = Facts(kind, meaning, low, choices=choices)
-    return dataclasses.field(default=None, metadata={"facts": facts})
+    return _field(kind, meaning, facts, default=None)
+
+
+def required_field(kind: type[T], meaning: str, **facts: Any) -> T:
+    """A dataclass field without a default."""
+    return _field(kind, meaning, facts)
+
+
+def _field(kind: type, meaning: str, facts: dict[str, Any], **default: Any) -> Any:
+    metadata = {"facts": Facts(kind, meaning, **facts)}
+    return dataclasses.field(metadata=metadata, **default)
 
 
 def facts_of(field: dataclasses.Field[Any]) -> Facts:
@@ -132,7 +116,7 @@ class CheckedFields:
                 facts = facts_of(field)._replace(meaning=" ".join(words.split()))
                 field.metadata = types.MappingProxyType({"facts": facts})
 
-    def __new__(cls: type[C], *values: object, **fields: object) -> C:
+    def __new__(cls, *values: object, **fields: object) -> Self:
         """A misspelt field is the same error wherever it is given: in an hparam set,
         for example, by `dataclasses.replace`.
         """
@@ -146,7 +130,7 @@ class CheckedFields:
             if value is not None or field.default is not None:
                 _check(field.name, facts_of(field), value)
 
-    def override(self: C, text: str) -> C:
+    def override(self, text: str) -> Self:
         """A copy with the changes in `text`, `field=value,field=value`.
 
         Spaces around names and values and a trailing comma are ignored. Booleans are
@@ -159,7 +143,6 @@ class CheckedFields:
         2048
         """
         values: dict[str, Any] = parse_changes(text)
-        self.check_names(values)
         for field in dataclasses.fields(self):
             name = field.name
             if name in values:
@@ -176,7 +159,7 @@ class CheckedFields:
                     f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}"
                 )
 
-    def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
+    def diff(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
         differences = {}
         for name, value in vars(self).items():
@@ -246,15 +229,11 @@ def parse_value(name: str, text: str, kind: type) -> Any:
     """The value of a text in the command line's notation. Raises ValueError, which
     calls it `name`, for another text.
     """
-    if kind is str:
-        if not text or set(text) & set("\"'[]"):
-            raise ValueError(
-                f"{name} must be text without quotes or brackets. Received: {text!r}."
-            )
-        return text
-    try:
-        return BOOLEANS[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}."
-        ) from None
+    with contextlib.suppress(KeyError, ValueError):
+        if kind is bool:
+            return BOOLEANS[text.lower()]
+        if kind is not str:
+            return kind(text)
+        if text and not set(text) & set("\"'[]"):
+            return text
+    raise ValueError(f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}.")

@@ -5,11 +5,10 @@ tensor2tensor's wherever it has one. A named set is a function in `t2tlite/hpara
 returns an HParams.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
+from typing import Any, Self, TypedDict
 
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 from t2tlite.registry import check_model
@@ -22,11 +21,9 @@ MAX_SENTENCE_TOKENS = 2048
 LONGEST_BUCKET = 4096
 
 
-def model_field(
-    default: T, low: float | None = None, choices: tuple[str, ...] = ()
-) -> T:
+def model_field(default: T, **facts: Any) -> T:
     """A field that is part of the model, see `Facts`."""
-    return checked_field(default, low=low, choices=choices, model=True)
+    return checked_field(default, model=True, **facts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +89,7 @@ class HParams(CheckedFields):
     """
 
     # The model, section 3.
-    model: str = checked_field("transformer", model=True, t2t=False)
+    model: str = model_field("transformer", t2t=False)
     hidden_size: int = model_field(512, low=2)
     filter_size: int = model_field(2048, low=1)
     num_hidden_layers: int = model_field(6, low=1)
@@ -101,7 +98,7 @@ class HParams(CheckedFields):
     num_heads: int = model_field(8, low=1)
     attention_key_channels: int = model_field(0, low=0)
     attention_value_channels: int = model_field(0, low=0)
-    self_attention_radius: int = checked_field(0, low=0, model=True, t2t=False)
+    self_attention_radius: int = model_field(0, low=0, t2t=False)
     pos: str = model_field("timing", choices=("timing", "timing_halves", "emb", "none"))
     layer_preprocess_sequence: str = model_field("none", choices=("none", "n"))
     layer_postprocess_sequence: str = model_field("dan", choices=("dan", "da"))
@@ -181,7 +178,7 @@ class HParams(CheckedFields):
         """The weight of each training corpus; empty if they are not given."""
         return list(map(int, filter(None, self.corpus_weights.split(":"))))
 
-    def for_replicas(self, replicas: int) -> HParams:
+    def for_replicas(self, replicas: int) -> Self:
         """The same hparams with the accumulate_steps that global_batch_tokens needs on
         so many replicas.
 
@@ -319,3 +316,37 @@ class DecodeHParams(CheckedFields):
                 "return_beams must be at most beam_size. Received:"
                 f" return_beams={self.return_beams}, beam_size={self.beam_size}."
             )
+
+
+# The keyword arguments of decoding and of training in Python, so that type checkers
+# find a misspelt one. A test compares them with the fields.
+
+
+class DecodeOptions(TypedDict, total=False):
+    """The fields of DecodeHParams: how sentences are decoded."""
+
+    beam_size: int
+    alpha: float
+    extra_length: int
+    batch_size: int
+    return_beams: int
+    t2t_rules: bool
+    tree_constraint: bool
+    min_length: int
+    no_repeat_ngram_size: int
+    sampling_method: str
+    sampling_temp: float
+    sampling_keep_top_k: int
+    sampling_top_p: float
+    sampling_seed: int
+
+
+class LoopArguments(TypedDict, total=False):
+    """The fields of LoopOptions, which are flags of t2t-trainer."""
+
+    eval_steps: int
+    local_eval_frequency: int
+    early_stopping_evals: int
+    save_checkpoints_secs: int
+    keep_checkpoint_max: int
+    random_seed: int

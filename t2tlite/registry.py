@@ -17,8 +17,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from t2tlite import tensor2tensor_names
-
 T = TypeVar("T", bound=Callable[..., Any])
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
@@ -165,13 +163,13 @@ def list_hparams() -> dict[str, str]:
 def registry_help() -> str:
     """Returns the text of --registry_help: a line for each problem and hparam set."""
     tables = {"Problems": list_problems(), "Hparam sets": list_hparams()}
-    lines = []
+    text = ""
     for title, entries in tables.items():
-        lines.append(f"{title}:")
-        for name, text in entries.items():
-            lines.append(f"  {name:<28}  {text}")
-        lines.append("")
-    return "\n".join(lines)
+        text += f"{title}:\n"
+        for name, summary in entries.items():
+            text += f"  {name:<28}  {summary}\n"
+        text += "\n"
+    return text.rstrip("\n")
 
 
 def summaries(table: Mapping[str, Any]) -> dict[str, str]:
@@ -193,8 +191,8 @@ def _register(kind: str, table: dict[str, Any], item: T, name: str | None = None
     is_free = isinstance(taken, str) or taken.__module__ == module == "__main__"
     if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
-            f"Each {kind} needs a name of its own, without _rev at its end, and a"
-            f" decorator without one. Received: {name!r} from {module or repr(item)}."
+            f"Each {kind} needs a name of its own, without _rev at its end, and its"
+            f" decorator none. Received: {name!r} from {module or repr(item)}."
         )
     table[name] = item
     return item
@@ -204,12 +202,8 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
     """The entry of a table. Raises ValueError if there is none of this name."""
     if name in table:
         return table[name]
-    theirs = {
-        "problem": tensor2tensor_names.PROBLEMS,
-        "hparam set": tensor2tensor_names.HPARAM_SETS,
-    }
-    hint = tensor2tensor_names.answer(theirs.get(kind, {}), name)
     raise ValueError(
-        f"There is no {kind} {name!r}. {hint or did_you_mean(name, table)} If it is"
-        " defined in your own package, add --t2t_usr_dir=FOLDER."
+        f"There is no {kind} {name!r}. {did_you_mean(name, table)} If it is"
+        " defined in your own package, add --t2t_usr_dir=FOLDER. For tensor2tensor's"
+        " names see docs/from-tensor2tensor.md."
     )

@@ -32,7 +32,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
@@ -46,16 +46,16 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.own_files import own
-from t2tlite.files.records import R, read_record, write_record
+from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.run_records import (
     CostFile,
     DecodeRecord,
     DevEvaluation,
-    Environment,
     EvaluationsFile,
     Identity,
     RunCost,
+    RunFile,
     TrainedWith,
 )
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
@@ -65,16 +65,9 @@ OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
     r"|flags\.txt|vocab\..*|model\.ckpt-.*"
 )
+F = TypeVar("F", bound=RunFile)
 COPY_AGAIN = "Copy it again from where the run was trained."
 REWRITTEN = "Delete it; training writes it again."
-# the file of each record that a run may lack, and what to do if it is damaged
-RECORDS: dict[type, tuple[str, str]] = {
-    Environment: ("environment.json", REWRITTEN),
-    TrainedWith: ("training.json", REWRITTEN),
-    EvaluationsFile: ("evaluations.json", "Delete it; the best alone is then known."),
-    CostFile: ("cost.json", "Delete it to count from here on."),
-    DevEvaluation: ("best/best.json", "Delete the folder best."),
-}
 
 
 class RunFolder:
@@ -194,10 +187,8 @@ class RunFolder:
         """Writes everything that decoding needs except a checkpoint.
 
         `vocabularies` are the files to copy, in the order of
-        `manifest.vocabulary_entries()`. Raises ValueError as `check_path`, and OSError
-        if a file cannot be written.
+        `manifest.vocabulary_entries()`. Raises OSError if a file cannot be written.
         """
-        self.check_path()
         if not self.writes:
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -249,18 +240,17 @@ class RunFolder:
         lines = "\n".join(self.command())
         return dict(re.findall(r"^--(\w+)=?(.*)", lines, re.MULTILINE))
 
-    def read(self, kind: type[R]) -> R | None:
-        """The record of a kind in `RECORDS`; None if the run does not have it."""
-        name, advice = RECORDS[kind]
+    def read(self, kind: type[F]) -> F | None:
+        """The record of a kind that has a `file`; None if the run does not have it."""
         try:
-            return read_record(self.path / name, kind, advice)
+            return read_record(self.path / kind.file, kind, REWRITTEN)
         except FileNotFoundError:
             return None
 
-    def write(self, record: object) -> None:
-        """Writes a record of a kind in `RECORDS`."""
+    def write(self, record: RunFile) -> None:
+        """Writes a record of a kind that has a `file`."""
         if self.writes:
-            write_record(self.own(RECORDS[type(record)][0]), record)
+            write_record(self.own(record.file), record)
 
     def trained_with(self) -> TrainedWith | None:
         return self.read(TrainedWith)
@@ -345,8 +335,9 @@ class RunFolder:
         """
         records = []
         complaints = []
-        paths = (self.path / "decodes").glob("*.json")
-        for path in sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True):
+        paths = sorted((self.path / "decodes").glob("*.json"))
+        paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in paths:
             try:
                 if record := self.decode_record(path.stem):
                     records.append(record)

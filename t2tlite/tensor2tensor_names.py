@@ -1,11 +1,9 @@
-"""What stands here for names of tensor2tensor's; docs/from-tensor2tensor.md says more.
-
-Each table maps patterns of names to the answers to them.
-"""
+"""What is here for flags of tensor2tensor's; docs/from-tensor2tensor.md says more."""
 
 import re
 from collections.abc import Mapping
 
+# patterns of names
 FLAGS = {
     "schedule": "leave it out: t2t-trainer trains, and evaluates as often as"
     " --local_eval_frequency says",
@@ -19,17 +17,6 @@ FLAGS = {
     "model_dir": "--output_dir",
     "decode_reference": "t2t-decoder --split, or t2t-bleu",
     "hp_(.+)": r"--hparams=\1=VALUE",
-}
-PROBLEMS = {
-    "translate_en(de|fr)_wmt32k(_rev)?": r"wmt_en\1\2",
-    "translate_en(de|fr)_wmt8k(_rev)?": r"wmt_en\1\2 with --vocab_size=8000",
-    "translate_.+": "parallel_text with the problem's text",
-    "text2text_tmpdir.*": "parallel_text with --train_source=inputs.train.txt,"
-    " --train_target=targets.train.txt, and so on",
-}
-HPARAM_SETS = {
-    "transformer_(base|big|parsing)_.+": "transformer_base_t2t or transformer_big_t2t,"
-    " with the --hparams in docs/from-tensor2tensor.md",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.groups import TensorFlowFlags
-from t2tlite.quiet import import_tensorflow, quiet_stderr
+from t2tlite.machine import import_tensorflow, quiet_stderr
 
 
 @pytest.fixture

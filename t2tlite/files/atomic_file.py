@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Files and folders that appear complete or not at all."""
 
 import contextlib
 import errno
@@ -9,15 +9,20 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from t2tlite.files.own_files import own, remove_files
+from t2tlite.files.own_files import (
+    LOCK,
+    own,
+    remove,
+    remove_files,
+    remove_if_empty,
+)
 
 STANDARD_OUTPUT = 1  # the number of the open file
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
 
 @contextlib.contextmanager
@@ -127,12 +132,8 @@ def remove_temporary_files(folder: Path, name: str | None = None) -> None:
 
     Files of other names stay: t2tlite has not written them.
     """
-
-    def is_left(file: str) -> bool:
-        match = TEMPORARY.fullmatch(file)
-        return match is not None and name in (None, match[1])
-
-    remove_files(folder, is_left)
+    stem = re.escape(name) if name else ".+"
+    remove_files(folder, re.compile(rf"\.{stem}\.[0-9a-f]{{8}}\.tmp").fullmatch)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -167,3 +168,48 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_folder(
+    target: Path, work: Path, check: Callable[[], object] = lambda: None
+) -> Iterator[Path]:
+    """Yields an empty folder, which replaces the folder `target` when the block ends.
+
+    Until then it is `work`/new, whose files are synchronised with the disk before they
+    move. `work` must be on the file system of `target`, and nobody else may be writing
+    there (`only_process`). After an exception `target` is unchanged. If a process is
+    killed, the next call removes what it left, and puts back the earlier folder if that
+    was moved aside; `check` is then called, and raises if `target` may not be replaced.
+    """
+    new = work / "new"
+    old = own(work) / "old"
+    _recover(target, old)
+    try:
+        check()
+        new.mkdir(parents=True)
+        yield new
+        synchronise(new)
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    finally:
+        _recover(target, old)
+
+
+def _recover(target: Path, old: Path) -> None:
+    """Puts back an earlier folder without a successor, and removes the rest."""
+    if old.is_dir() and not old.is_symlink() and not target.exists():
+        old.rename(target)
+    for path in old.parent.glob("*"):
+        if path.name != LOCK:
+            remove(path)
+    remove_if_empty(old.parent)  # it may hold the lock
+
+
+def synchronise(folder: Path) -> None:
+    """Writes all files in a folder to the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb+") as file:  # Windows needs the right to write
+                os.fsync(file.fileno())

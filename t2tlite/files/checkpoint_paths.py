@@ -13,9 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
-from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
-from t2tlite.files.own_files import remove_files
+from t2tlite.files.atomic_file import (
+    copy_file,
+    file_sha256,
+    remove_temporary_files,
+    synchronise,
+)
+from t2tlite.files.own_files import own, remove, remove_files
 
 CHECKPOINT_PREFIX = "model.ckpt"
 # a run's checkpoint; the last two are folders
@@ -59,10 +63,7 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
         in_best = run / BEST / path.name
         if _checkpoint_in(in_best) and not _checkpoint_in(path):
             path = in_best
-    others = []
-    for folder in (run, run / BEST, run / AVERAGED):
-        for other in list_checkpoints(folder):
-            others.append(str(Path(other).relative_to(run)))
+    others = [Path(other).name for other in list_checkpoints(run)]
     return _required(path, f"{run} has {', '.join(others) or 'none'}.")
 
 
@@ -109,9 +110,16 @@ def saving_folder(folder: Path) -> Iterator[Path]:
     """Yields an empty folder for checkpoints, which are moved to `folder` if the block
     ends without an exception.
     """
-    work = folder / SAVING
-    with atomic_folder(folder, work, place=_move_checkpoints) as unfinished:
-        yield unfinished
+    work = own(folder / SAVING)
+    remove(work)
+    work.mkdir(parents=True)
+    try:
+        yield work
+        synchronise(work)
+        for checkpoint in list_checkpoints(work):
+            _place(checkpoint, folder, os.replace)
+    finally:
+        remove(work)
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
@@ -141,7 +149,7 @@ def remove_unfinished(folder: Path) -> None:
     may be writing there.
     """
     remove_temporary_files(folder)
-    remove_leftovers(folder / SAVING)
+    remove(own(folder / SAVING))
 
     def is_left(name: str) -> bool:
         match = DATA_FILE.fullmatch(name)
@@ -171,12 +179,6 @@ def checkpoint_files(path: str) -> list[Path]:
     name = re.compile(rf"{re.escape(Path(path).name)}\.(index|data-\d+-of-\d+)")
     files = Path(path).parent.iterdir()
     return sorted(file for file in files if name.fullmatch(file.name))
-
-
-def _move_checkpoints(source: Path, target: Path) -> None:
-    """Moves the checkpoints in a folder to another."""
-    for path in list_checkpoints(source):
-        _place(path, target, os.replace)
 
 
 def _place(

@@ -6,12 +6,15 @@ line of a parallel corpus with a wrong one.
 """
 
 import codecs
+import html
 import itertools
+import queue
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
 from t2tlite.files.compression import (
     STANDARD_INPUT,
@@ -26,6 +29,12 @@ Report = Callable[[ValueError], object]
 # endings of files without a sentence on each line
 NOT_LINES = re.compile(r"\.(tmx|xliff|xlf|po|rtf|html?|xml|jsonl?)$", re.I)
 
+SGM_ENDINGS = (".sgm", ".sgml")
+SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
+SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
+AHEAD = 10_000  # lines read ahead at most
+
 
 def check_file(path: str | Path) -> Path:
     """The path, after checking that it is a file or STANDARD_INPUT. Raises
@@ -35,10 +44,8 @@ def check_file(path: str | Path) -> Path:
     if path == STANDARD_INPUT:
         return path
     check_name(path)
-    fault = "" if path.exists() else "does not exist"
-    if path.is_dir():
-        fault = "is a folder"
-    if fault:
+    if path.is_dir() or not path.exists():
+        fault = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(
             f"A text file is required. Received: {path}, which {fault}."
         )
@@ -47,7 +54,7 @@ def check_file(path: str | Path) -> Path:
 
 def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, which may be compressed, without their line
-    ends ("\\n" or "\\r\\n"); of an `.sgm` file, its segments (sgm.py).
+    ends ("\\n" or "\\r\\n"); of an `.sgm` file, its segments.
 
     STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
     skipped: in a file joined from several, each may begin with one. A last line
@@ -57,7 +64,7 @@ def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     is called with this last error, and the line is blank.
     """
     name = plain_name(Path(path))
-    if name.lower().endswith(sgm.SGM_ENDINGS):
+    if name.lower().endswith(SGM_ENDINGS):
         yield from read_segments(path)
         return
     if NOT_LINES.search(name):
@@ -68,10 +75,35 @@ def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
 
 
 def read_segments(path: str | Path) -> Iterator[str]:
-    """Yields the texts of the `<seg>` elements of a file with any name; raises as
-    `read_lines` and `sgm.segments`.
+    """Yields the texts of the `<seg>` elements of a file with any name, with entities
+    replaced.
+
+    These files are not well-formed XML (bare `&`), so each line is searched for
+    elements. Raises as `read_lines`, and ValueError with the line of an element that
+    does not end on it, and if there are none.
     """
-    return sgm.segments(_text_lines(path), shown(path))
+    count = 0
+    for number, line in enumerate(_text_lines(path), start=1):
+        texts = SEGMENT.findall(line)
+        if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
+            raise ValueError(
+                f"{shown(path)}, line {number}: each <seg> must end on its line with"
+                " </seg>."
+            )
+        count += len(texts)
+        yield from map(unescape, texts)
+    if not count:
+        raise ValueError(f"{shown(path)} must hold <seg> elements.")
+
+
+def unescape(text: str) -> str:
+    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays
+    one line.
+
+    `html.unescape` would also replace `&lt` without a semicolon.
+    """
+    text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    return text.replace("\n", " ").strip()
 
 
 def read_parallel(
@@ -170,7 +202,7 @@ def _check_start(line: bytes, path: str | Path) -> None:
     """Raises ValueError if the first line shows that a file is not text with lines."""
     kind = ""
     if line.startswith(b"PK\3\4") or line.count(0) * 3 > len(line):
-        kind = "an archive or UTF-16"
+        kind = "UTF-16 or an archive"
     elif b"\r" in line[:-1] and not line.endswith(b"\n"):
         kind = "text with CR and no LF"
     if kind:
@@ -183,3 +215,34 @@ def _check_start(line: bytes, path: str | Path) -> None:
 def shown(path: str | Path) -> str:
     """The name of an input file in messages."""
     return "standard input" if Path(path) == STANDARD_INPUT else str(path)
+
+
+class ReadAhead(Iterator[Any]):
+    """The items of an iterator, which a thread reads; an exception of the iterator is
+    raised in its place.
+    """
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        # items, each with None; then the exception that ended them
+        self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
+        threading.Thread(target=self._read, args=(items,), daemon=True).start()
+
+    def __next__(self) -> Any:
+        item, end = self._queue.get()
+        if end is not None:
+            self._queue.put((item, end))  # further calls find the end again
+            raise end
+        return item
+
+    def ready(self) -> bool:
+        """Whether the next item, or the end, is available without waiting."""
+        return not self._queue.empty()
+
+    def _read(self, items: Iterator[Any]) -> None:
+        end: BaseException = StopIteration()
+        try:
+            for item in items:
+                self._queue.put((item, None))
+        except BaseException as error:
+            end = error
+        self._queue.put((None, end))

@@ -12,7 +12,6 @@ from t2tlite.files.compression import opened
 # <hi> is text
 DOCUMENT_MARKUP = ("bpt", "ept", "it", "ph", "ut")
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-SHOWN_LANGUAGES = 10  # in messages
 
 Unit = dict[str, str]  # the text of a translation unit in each language
 
@@ -31,8 +30,7 @@ def read_tmx(
     pairs = 0
     languages: dict[str, None] = {}  # in order
     for unit in _units(path):
-        if len(languages) < SHOWN_LANGUAGES:
-            languages |= dict.fromkeys(unit)
+        languages |= dict.fromkeys(unit)
         source = _in_unit(unit, source_language)
         target = _in_unit(unit, target_language)
         if source and target and source != target:
@@ -70,10 +68,7 @@ def _units(path: Path) -> Iterator[Unit]:
     try:
         with opened(path) as file:
             elements = ElementTree.iterparse(file, ("start", "end"))
-            _, root = next(elements)
-            if _local(root) != "tmx":
-                raise ValueError("a document other than <tmx>")
-            body = root
+            _, body = next(elements)
             for event, element in elements:
                 if event == "start" and _local(element) == "body":
                     body = element

@@ -98,12 +98,3 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
     message = rf"no checkpoint at {run}/averaged\. .*ckpt-100\.$"
     with pytest.raises(FileNotFoundError, match=message):
         find_checkpoint(run, "averaged")
-
-
-def test_what_there_is_instead_is_named(with_best):
-    message = (
-        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best/model\.ckpt-17,"
-        r" averaged/model\.ckpt-100\.$"
-    )
-    with pytest.raises(FileNotFoundError, match=message):
-        find_checkpoint(with_best, "41")

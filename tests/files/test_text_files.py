@@ -115,7 +115,7 @@ def _tar(content: bytes) -> bytes:
 TEXT = "one line of text\nand another\n"
 # what `printf 'a\n' | zstd` writes
 ZSTD = bytes.fromhex("28b52ffd0458110000610a55c8cc1e")
-ARCHIVE = r"x, which is an archive or UTF-16\. Unpack it, or use iconv"
+ARCHIVE = r"x, which is UTF-16 or an archive\. Unpack it, or use iconv"
 NOT_UTF8 = (
     r"x, line 1: text must be UTF-8\. .* Convert the file with iconv, or unpack it"
 )
