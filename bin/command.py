@@ -38,7 +38,7 @@ from t2tlite.bin.flags import (
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
-from t2tlite.quiet import import_tensorflow
+from t2tlite.machine import import_tensorflow
 
 F = TypeVar("F", bound=Flags)
 

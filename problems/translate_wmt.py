@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from t2tlite import registry
-from t2tlite.files.sgm import unescape
+from t2tlite.files.text_files import unescape
 from t2tlite.problems.corpus import TFDS_FOLDER, Corpus, FilePair
 
 NETWORK_SECONDS = 10.0  # to wait for an answer of the server that has the text

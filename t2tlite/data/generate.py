@@ -55,8 +55,7 @@ from t2tlite.files.atomic_file import (
     full_disk_is_named,
     remove_temporary_files,
 )
-from t2tlite.files.lock import only_process
-from t2tlite.files.own_files import own, remove, remove_files
+from t2tlite.files.own_files import only_process, own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores

@@ -30,8 +30,7 @@ from t2tlite.files.atomic_file import (
     remove_temporary_files,
 )
 from t2tlite.files.compression import compressed
-from t2tlite.files.lock import locked
-from t2tlite.files.own_files import own, remove_files, remove_if_empty
+from t2tlite.files.own_files import locked, own, remove_files, remove_if_empty
 from t2tlite.programs.bulk.windows import Window, WindowOutput, read_first
 from t2tlite.tasks.task import Output
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from t2tlite.decoding.source_text import NO_FILE, Origin
-from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.files.text_files import ReadAhead
 from t2tlite.tasks.task import Output
 
 WHOLE = sys.maxsize  # the size of a window that has all lines of an input

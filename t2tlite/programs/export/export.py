@@ -11,8 +11,8 @@ from pathlib import Path
 import t2tlite
 from t2tlite.console import say
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files.atomic_folder import atomic_folder
-from t2tlite.files.lock import only_process
+from t2tlite.files.atomic_file import atomic_folder
+from t2tlite.files.own_files import only_process
 from t2tlite.files.records import write_record
 from t2tlite.programs.export.ctranslate2_formats import ArgosFormat, CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan

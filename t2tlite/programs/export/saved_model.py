@@ -10,9 +10,9 @@ from pathlib import Path
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
+from t2tlite.machine import quiet_stderr
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan, Facts
 from t2tlite.programs.export.verification import OpenedExport
-from t2tlite.quiet import quiet_stderr
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2tlite.data.dataset import Dataset
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_unfinished, step_of
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 from t2tlite.programs.runs.keras_run import built_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import (

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import t2tlite
 from t2tlite.console import say
-from t2tlite.files.atomic_file import check_sha256, file_sha256
-from t2tlite.files.atomic_folder import atomic_folder
+from t2tlite.files.atomic_file import atomic_folder, check_sha256, file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_identity
-from t2tlite.files.lock import only_process
-from t2tlite.files.own_files import remove
+from t2tlite.files.own_files import only_process, remove
 from t2tlite.files.records import Name, read_record, write_record
+from t2tlite.machine import quiet_stderr
 from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     CTranslate2Engine,
@@ -29,7 +28,6 @@ from t2tlite.programs.export.ctranslate2_engine import (
     open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
-from t2tlite.quiet import quiet_stderr
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.cost import count_parameters
 from t2tlite.types import Seq2SeqModel

@@ -16,12 +16,11 @@ from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile
-from t2tlite.machine import check_not_forked
+from t2tlite.machine import check_not_forked, import_tensorflow
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Identity
 

@@ -19,7 +19,7 @@ from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer

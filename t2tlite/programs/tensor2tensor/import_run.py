@@ -17,7 +17,7 @@ from t2tlite.files.checkpoint_paths import (
     saving_folder,
     step_of,
 )
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 from t2tlite.files.records import NAME, read_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.models.transformer import Transformer
