@@ -19,7 +19,7 @@ VALUE_KINDS = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
-    str: "text without quotes or brackets",
+    str: "text",
 }
 # kinds of values; a field of a user's class may be of another
 CHECKED = (*VALUE_KINDS, tuple)
@@ -236,4 +236,7 @@ def parse_value(name: str, text: str, kind: type) -> Any:
             return kind(text)
         if text and not set(text) & set("\"'[]"):
             return text
-    raise ValueError(f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}.")
+    required = VALUE_KINDS[kind]
+    if kind is str:
+        required += " without quotes or brackets"
+    raise ValueError(f"{name} must be {required}. Received: {text!r}.")
