@@ -18,7 +18,7 @@ import corpus
 import numpy as np
 import program
 
-from t2tlite.quiet import quiet_stderr
+from t2tlite.machine import quiet_stderr
 
 with quiet_stderr():
     import tensorflow as tf

@@ -29,8 +29,8 @@ import program
 
 from t2tlite.console import markdown_table
 from t2tlite.files.atomic_file import atomic_file
+from t2tlite.machine import quiet_stderr
 from t2tlite.programs.table3.table import shown_versions
-from t2tlite.quiet import quiet_stderr
 
 with quiet_stderr():
     import keras

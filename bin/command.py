@@ -30,7 +30,7 @@ from t2tlite.bin import flags as flag_values
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
-from t2tlite.quiet import import_tensorflow
+from t2tlite.machine import import_tensorflow
 
 SIGPIPE = 13  # its number; Windows has no such signal
 HELP = {"--help", "-h", "-help", "--helpfull", "-?"}

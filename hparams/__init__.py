@@ -1,3 +1,3 @@
 """Hparam sets; importing this package registers them."""
 
-from t2tlite.hparams import parsing, tensor2tensor, transformer  # noqa: F401
+from t2tlite.hparams import transformer  # noqa: F401

@@ -26,10 +26,9 @@ from t2tlite.registry import register_hparams, register_problem
 
 if TYPE_CHECKING:
     from t2tlite import layers
-    from t2tlite.config import HParams
+    from t2tlite.config import HParams, LoopArguments
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.problem import Problem
-    from t2tlite.keywords import LoopArguments
     from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
 
@@ -84,13 +83,10 @@ def prepare(
     from t2tlite.programs.runs.training import DataToMake, dataset_of
 
     _register_all()
-    if isinstance(problem, Problem) and options:
-        raise TypeError(
-            "Options go with the name of a problem. Received: a problem and"
-            f" {', '.join(options)}. Use dataclasses.replace."
-        )
     if not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
+    elif options:
+        raise TypeError(f"Options go with a problem's name. Received: {problem}.")
     return dataset_of(DataToMake(problem, data_dir, tmp_dir, num_processes))
 
 
@@ -138,8 +134,8 @@ def train(
             the run in `output_dir` is of another model or other data.
     """
     from t2tlite.console import say
+    from t2tlite.machine import import_tensorflow
     from t2tlite.programs.runs.training import training_of
-    from t2tlite.quiet import import_tensorflow
 
     _register_all()
     training = training_of(
@@ -206,8 +202,7 @@ def get_problem(name: str, **options: Any) -> Problem:
     Raises ValueError if there is no such problem or option, or a value is bad.
     """
     _register_all()
-    made: Problem = registry.get_problem(name, **options)
-    return made
+    return registry.get_problem(name, **options)
 
 
 def get_hparams(name: str, **changes: Any) -> HParams:
@@ -217,7 +212,6 @@ def get_hparams(name: str, **changes: Any) -> HParams:
     """
     _register_all()
     hparams: HParams = registry.get_hparams(name)
-    hparams.check_names(changes)
     return dataclasses.replace(hparams, **changes)
 
 

@@ -4,15 +4,16 @@ A field's declaration says everything about it: its meaning, its range, and what
 depends on it.
 """
 
+import contextlib
 import dataclasses
+import inspect
+import re
+import types
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from t2tlite.registry import HPARAMS, did_you_mean
 
-# kinds of values; a field of a user's class may be of another
-CHECKED = (bool, int, float, str, tuple)
-BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # in messages
 VALUE_KINDS = {
     bool: "true or false",
@@ -20,11 +21,17 @@ VALUE_KINDS = {
     float: "a number",
     str: "text",
 }
+# kinds of values; a field of a user's class may be of another
+CHECKED = (*VALUE_KINDS, tuple)
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+# an entry of the part "Attributes" of a docstring
+ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
+MAX_INT = 2**63 - 1
 MAX_FLOAT = 1e300
 
-C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
 
 
@@ -45,44 +52,43 @@ class Facts(NamedTuple):
             return False
         return self.high is None or value <= self.high
 
-    @property
-    def range(self) -> str:
-        """The range in words, of a field with a least value."""
-        if self.high is None:
-            return f"at least {self.low}"
-        return f"at least {self.low} and at most {self.high}"
+    def requirement(self, value: Any) -> str:
+        """What `value` must be; empty if it is."""
+        if self.kind not in CHECKED:
+            return ""
+        if type(value) is not self.kind and (self.kind, type(value)) != (float, int):
+            return f"of type {self.kind.__name__}"
+        if self.choices and value not in self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.kind not in (int, float):
+            return ""
+        if not self.in_range(value):
+            highest = "" if self.high is None else f" and at most {self.high}"
+            return f"at least {self.low}{highest}"
+        limit = MAX_INT if self.kind is int else MAX_FLOAT
+        return "" if abs(value) <= limit else f"at most {limit}"
 
 
-def checked_field(
-    default: T,
-    meaning: str,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-    *,
-    model: bool = False,
-    t2t: bool = True,
-) -> T:
-    """A dataclass field with this default and these facts (see `Facts`)."""
-    facts = Facts(type(default), meaning, low, high, choices, model, t2t)
-    return dataclasses.field(default=default, metadata={"facts": facts})
+def checked_field(default: T, meaning: str = "", **facts: Any) -> T:
+    """A dataclass field with this default and these facts (see `Facts`). By default the
+    meaning is that of the class's docstring.
+    """
+    return _field(type(default), meaning, facts, default=default)
 
 
-def required_field(kind: type[T], meaning: str, low: float | None = None) -> T:
-    """A dataclass field without a default."""
-    field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low)})
-    return field
-
-
-def optional_field(
-    kind: type[T],
-    meaning: str,
-    low: float | None = None,
-    choices: tuple[str, ...] = (),
-) -> T | None:
+def optional_field(kind: type[T], meaning: str, **facts: Any) -> T | None:
     """A dataclass field whose default is None."""
-    facts = Facts(kind, meaning, low, choices=choices)
-    return dataclasses.field(default=None, metadata={"facts": facts})
+    return _field(kind, meaning, facts, default=None)
+
+
+def required_field(kind: type[T], meaning: str, **facts: Any) -> T:
+    """A dataclass field without a default."""
+    return _field(kind, meaning, facts)
+
+
+def _field(kind: type, meaning: str, facts: dict[str, Any], **default: Any) -> Any:
+    metadata = {"facts": Facts(kind, meaning, **facts)}
+    return dataclasses.field(metadata=metadata, **default)
 
 
 def facts_of(field: dataclasses.Field[Any]) -> Facts:
@@ -101,10 +107,16 @@ class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
     called: ClassVar[str] = HPARAMS  # in messages
-    # of whole numbers: what fits in TensorFlow's shapes
-    largest: ClassVar[int] = 2**31 - 1
 
-    def __new__(cls: type[C], *values: object, **fields: object) -> C:
+    def __init_subclass__(cls) -> None:
+        """Takes the meanings of fields from the attributes in the class's docstring."""
+        for name, words in ATTRIBUTE.findall(inspect.cleandoc(cls.__doc__ or "")):
+            field = vars(cls).get(name)
+            if isinstance(field, dataclasses.Field) and not facts_of(field).meaning:
+                facts = facts_of(field)._replace(meaning=" ".join(words.split()))
+                field.metadata = types.MappingProxyType({"facts": facts})
+
+    def __new__(cls, *values: object, **fields: object) -> Self:
         """A misspelt field is the same error wherever it is given: in an hparam set,
         for example, by `dataclasses.replace`.
         """
@@ -116,9 +128,9 @@ class CheckedFields:
             value = plain(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
             if value is not None or field.default is not None:
-                _check_value(field.name, facts_of(field), value, self.largest)
+                _check(field.name, facts_of(field), value)
 
-    def override(self: C, text: str) -> C:
+    def override(self, text: str) -> Self:
         """A copy with the changes in `text`, `field=value,field=value`.
 
         Spaces around names and values and a trailing comma are ignored. Booleans are
@@ -130,12 +142,11 @@ class CheckedFields:
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
         2048
         """
-        changes = parse_changes(text)
-        self.check_names(changes)
-        values: dict[str, Any] = {}
-        for name, value in changes.items():
-            kind = facts_of(self.__dataclass_fields__[name]).kind
-            values[name] = parse_value(name, value, kind)
+        values: dict[str, Any] = parse_changes(text)
+        for field in dataclasses.fields(self):
+            name = field.name
+            if name in values:
+                values[name] = parse_value(name, values[name], facts_of(field).kind)
         return dataclasses.replace(self, **values)
 
     @classmethod
@@ -148,7 +159,7 @@ class CheckedFields:
                     f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}"
                 )
 
-    def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
+    def diff(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
         differences = {}
         for name, value in vars(self).items():
@@ -168,8 +179,13 @@ def checked(
     or out of range.
     """
     value = plain(value)
-    _check_value(name, Facts(kind, "", low, high), value, CheckedFields.largest)
+    _check(name, Facts(kind, "", low, high), value)
     return value
+
+
+def _check(name: str, facts: Facts, value: object) -> None:
+    if required := facts.requirement(value):
+        raise ValueError(f"{name} must be {required}. Received: {value!r}.")
 
 
 def plain(value: Any) -> Any:
@@ -213,35 +229,14 @@ def parse_value(name: str, text: str, kind: type) -> Any:
     """The value of a text in the command line's notation. Raises ValueError, which
     calls it `name`, for another text.
     """
+    with contextlib.suppress(KeyError, ValueError):
+        if kind is bool:
+            return BOOLEANS[text.lower()]
+        if kind is not str:
+            return kind(text)
+        if text and not set(text) & set("\"'[]"):
+            return text
+    required = VALUE_KINDS[kind]
     if kind is str:
-        if not text or set(text) & set("\"'[]"):
-            raise ValueError(
-                f"{name} must be text without quotes or brackets. Received: {text!r}."
-            )
-        return text
-    try:
-        return BOOLEANS[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"{name} must be {VALUE_KINDS[kind]}. Received: {text!r}."
-        ) from None
-
-
-def _check_value(name: str, facts: Facts, value: Any, largest: int) -> None:
-    """Raises ValueError for a value of another kind or out of range."""
-    kind = facts.kind
-    if kind not in CHECKED:
-        return
-    limit = largest if kind is int else MAX_FLOAT
-    required = ""
-    if type(value) is not kind and not (kind is float and type(value) is int):
-        required = f"of type {kind.__name__}"
-    elif facts.choices and value not in facts.choices:
-        required = f"one of {', '.join(facts.choices)}"
-    elif isinstance(value, int | float):
-        if not facts.in_range(value):
-            required = facts.range
-        elif facts.high is None and not abs(value) <= limit:
-            required = f"at most {limit}"
-    if required:
-        raise ValueError(f"{name} must be {required}. Received: {value!r}.")
+        required += " without quotes or brackets"
+    raise ValueError(f"{name} must be {required}. Received: {text!r}.")

@@ -34,7 +34,6 @@ def progress_bar(
     desc: str,
     total: int | None = None,
     unit: str = "it",
-    bar_format: str | None = None,
     is_quiet: bool = False,
 ) -> tqdm:
     """Makes a tqdm bar on standard error. If that is not a terminal, prints one line
@@ -53,7 +52,6 @@ def progress_bar(
         dynamic_ncols=True,
         unit=unit,
         unit_scale=True,
-        bar_format=bar_format,
         mininterval=0.5,
     )
 

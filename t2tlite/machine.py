@@ -1,4 +1,5 @@
-"""Settings that make TensorFlow fast on the machine at hand, chosen before it loads.
+"""Settings that make TensorFlow fast on the machine at hand, chosen before it loads;
+and how it is loaded, quietly.
 
 `import t2tlite` applies them, so they hold for the commands, the Python API, tests and
 benchmarks. TensorFlow reads them once: import t2tlite before tensorflow. A variable
@@ -24,41 +25,34 @@ pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads
 numbers to zero. Decoding divides the cores (`divide_cores` in keras_run.py).
 """
 
+import contextlib
+import gc
+import importlib
 import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-# environment variable: the settings chosen here, "NAME=VALUE NAME=VALUE ..."
-CHOSEN = "T2TLITE_SETTINGS"
 MAX_DECODING_THREADS = 8  # each needs memory for its batch
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
+_redirection = threading.Lock()  # file descriptor 2 is the process's
 _computing_process = 0  # the id of the process that computes; 0: none does yet
 
 
 def apply_settings() -> None:
     """Sets the environment variables that the user has not set; and if no temporary
     folder can be written, its name, which libraries ask for when they are imported.
-
-    A child process inherits them. It may run on another machine (`srun`), so it chooses
-    those in CHOSEN anew.
     """
-    settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):  # not on Windows
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory = min([memory, *memory_limits()])
-        settings["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(memory >> 20)
-    chosen_by_parent = os.environ.get(CHOSEN, "").split()
-    chosen = []
-    for name, value in settings.items():
-        inherited = f"{name}={os.environ.get(name)}"
-        if name not in os.environ or inherited in chosen_by_parent:
-            os.environ[name] = value
-            chosen.append(f"{name}={value}")
-    os.environ[CHOSEN] = " ".join(chosen)
+        megabytes = min([memory, *memory_limits()]) >> 20
+        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(megabytes))
     try:
         tempfile.gettempdir()
     except FileNotFoundError:  # what needs a temporary file raises an OSError then
@@ -88,25 +82,20 @@ def cores_each(threads: int) -> int:
 
 
 def memory_limits(root: Path = Path("/")) -> Iterator[int]:
-    """Yields the limit of memory in bytes of this process's control group, and of each
-    group above it that has one.
+    """Yields the limit of memory in bytes of this process's control group (cgroup v2),
+    and of each group above it that has one.
 
     `root` is where proc and sys/fs/cgroup are.
     """
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, name = line.split(":", 2)
-        top = root / "sys/fs/cgroup"
-        file = "memory.max"
-        if controllers == "memory":  # version 1
-            top /= "memory"
-            file = "memory.limit_in_bytes"
-        elif controllers:
+        if not line.startswith("0::"):
             continue
-        below = top / name.lstrip("/")
-        for group in (below, *below.parents):
-            limit = _lines(group / file)
-            if group.is_relative_to(top) and limit and limit != ["max"]:
-                yield int(limit[0])
+        group = root / "sys/fs/cgroup" / line.removeprefix("0::/")
+        while group.name != "fs":
+            for limit in _lines(group / "memory.max"):
+                if limit != "max":
+                    yield int(limit)
+            group = group.parent
 
 
 def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:
@@ -161,3 +150,56 @@ def check_not_forked() -> None:
             "A model computes in the process that loaded it. Received: a fork of that"
             " process. Start processes with multiprocessing.get_context('spawn')."
         )
+
+
+def import_tensorflow() -> None:
+    """Imports TensorFlow without its start-up messages, about 0.3 s faster than `import
+    tensorflow`, and Keras, which is to compute with it, whatever KERAS_BACKEND or
+    keras.json says.
+
+    The import makes about 400,000 objects that Python's garbage collector tracks, and
+    they stay. The collector would look through them again and again while their number
+    grows, so it pauses during the import.
+
+    Raises ValueError if Keras was imported before with another backend.
+    """
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # Keras reads it once
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with quiet_stderr():
+            importlib.import_module("tensorflow")
+            keras = importlib.import_module("keras")
+    finally:
+        if was_enabled:
+            gc.enable()
+    if keras.config.backend() != "tensorflow":
+        raise ValueError(
+            "t2tlite needs Keras's backend tensorflow. Set KERAS_BACKEND=tensorflow"
+            " before Keras is imported."
+        )
+
+
+@contextlib.contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Suppresses output to file descriptor 2 inside the block.
+
+    TensorFlow writes its start-up messages there before any logging level takes effect.
+    Nothing is suppressed if the environment asks for these messages, with a
+    TF_CPP_MIN_LOG_LEVEL below 3. A block inside another, or beside it in another
+    thread, leaves the descriptor to the one that began first.
+    """
+    is_asked_for = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") < "3"
+    if is_asked_for or not _redirection.acquire(blocking=False):
+        yield
+        return
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        _redirection.release()

@@ -17,8 +17,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from t2tlite import tensor2tensor_names
-
 T = TypeVar("T", bound=Callable[..., Any])
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
@@ -36,7 +34,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names if none is similar.
     """
     known = sorted(known)
-    similar = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    similar = difflib.get_close_matches(name, known)
     if similar:
         return f"Did you mean {' or '.join(map(repr, similar))}?"
     return f"Known: {', '.join(known)}."
@@ -52,14 +50,9 @@ def register_problem(cls: T) -> T:
     """Registers a Problem class under its name in snake case. The name with `_rev`
     swaps source and target.
 
-    Raises ValueError if the name is taken or ends in `_rev`, or the class is written
-    for tensor2tensor.
+    Raises ValueError if the name is taken or ends in `_rev`.
     """
-    for attribute in dir(cls):
-        hint = tensor2tensor_names.answer(tensor2tensor_names.ATTRIBUTES, attribute)
-        if hint:
-            raise ValueError(f"{cls.__name__} must be a problem of t2tlite. {hint}")
-    return _register("problem", _problems, cls, _snake_case_name(cls))
+    return _register("problem", _problems, cls)
 
 
 def register_task(cls: T) -> T:
@@ -73,22 +66,21 @@ def register_model(cls: T) -> T:
     """Registers a Model class under its name in snake case. Raises ValueError if the
     name is taken.
     """
-    return _register("model", _models, cls, _snake_case_name(cls))
+    return _register("model", _models, cls)
 
 
 def register_metric(metric: T) -> T:
     """Registers a class or function that makes one of sacrebleu's metrics from
     `MetricOptions`, under its name in snake case. Raises ValueError if that is taken.
     """
-    return _register("metric", _metrics, metric, _snake_case_name(metric))
+    return _register("metric", _metrics, metric)
 
 
 def register_hparams(function: T) -> T:
     """Registers a function that returns HParams under its name. Raises ValueError if
     the name is taken.
     """
-    name = getattr(function, "__name__", "")
-    return _register("hparam set", _hparams, function, name)
+    return _register("hparam set", _hparams, function)
 
 
 def get_task(name: str) -> Any:
@@ -103,9 +95,9 @@ def check_model(name: str) -> None:
 
 def get_model(name: str) -> Any:
     """The class of a registered model. Raises ValueError for an unknown one."""
-    check_model(name)
-    if isinstance(_models[name], str):
-        importlib.import_module(_models[name])
+    model = _registered("model", _models, name)
+    if isinstance(model, str):
+        importlib.import_module(model)
     return _models[name]
 
 
@@ -123,11 +115,8 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
     """Returns the fields of a problem that are its options: all except `reverse`,
     which the name sets.
     """
-    fields = []
-    for field in dataclasses.fields(cls):
-        if field.init and field.name != "reverse":
-            fields.append(field)
-    return fields
+    fields = dataclasses.fields(cls)
+    return [field for field in fields if field.init and field.name != "reverse"]
 
 
 def get_problem(name: str, **options: object) -> Any:
@@ -153,18 +142,10 @@ def get_hparams(name: str) -> Any:
         if getattr(hparams, "called", None) != HPARAMS:
             raise TypeError(f"it must return HParams. Received: {hparams!r:.80}.")
     except Exception as error:
-        code = function.__code__
         raise ValueError(
-            f"The function of the hparam set {name!r} has a mistake"
-            f" ({code.co_filename}, line {code.co_firstlineno}):"
-            f" {type(error).__name__}: {error}"
+            f"The function of the hparam set {name!r} has a mistake: {error}"
         ) from error
     return hparams
-
-
-def hparams_doc(name: str) -> str:
-    """The docstring of a registered set: its purpose and expected results."""
-    return _hparams[name].__doc__ or ""
 
 
 def list_problems() -> dict[str, str]:
@@ -182,14 +163,13 @@ def list_hparams() -> dict[str, str]:
 def registry_help() -> str:
     """Returns the text of --registry_help: a line for each problem and hparam set."""
     tables = {"Problems": list_problems(), "Hparam sets": list_hparams()}
-    lines = []
+    text = ""
     for title, entries in tables.items():
-        width = max(map(len, entries), default=0)
-        lines.append(f"{title}:")
-        for name, text in entries.items():
-            lines.append(f"  {name:<{width}}  {text}")
-        lines.append("")
-    return "\n".join(lines)
+        text += f"{title}:\n"
+        for name, summary in entries.items():
+            text += f"  {name:<28}  {summary}\n"
+        text += "\n"
+    return text.rstrip("\n")
 
 
 def summaries(table: Mapping[str, Any]) -> dict[str, str]:
@@ -201,27 +181,18 @@ def summaries(table: Mapping[str, Any]) -> dict[str, str]:
     return summary
 
 
-def _snake_case_name(item: object) -> str:
-    return snake_case(getattr(item, "__name__", ""))
-
-
-def _register(kind: str, table: dict[str, Any], item: T, name: str) -> T:
-    """Adds an item to a table. Raises TypeError for a decorator with a name, as
-    tensor2tensor's may have.
-    """
-    if not callable(item):
-        raise TypeError(
-            "A decorator that registers names what it stands above. Received:"
-            f" {item!r}. Write it without a name."
-        )
-    taken = table.get(name)
-    # a cell of a notebook may run again
-    is_again = getattr(taken, "__module__", "") == item.__module__ == "__main__"
-    is_free = taken is None or isinstance(taken, str) or is_again
+def _register(kind: str, table: dict[str, Any], item: T, name: str | None = None) -> T:
+    """Adds an item to a table, by default under its name in snake case."""
+    if name is None:
+        name = snake_case(getattr(item, "__name__", ""))
+    module = getattr(item, "__module__", "")
+    taken = table.get(name, "")
+    # a cell of a notebook may run again; the text is a module to import
+    is_free = isinstance(taken, str) or taken.__module__ == module == "__main__"
     if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
-            f"Each {kind} needs a name of its own, without _rev at its end. Received:"
-            f" {name!r} from {item.__module__}. Rename it."
+            f"Each {kind} needs a name of its own, without _rev at its end, and its"
+            f" decorator none. Received: {name!r} from {module or repr(item)}."
         )
     table[name] = item
     return item
@@ -231,12 +202,8 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
     """The entry of a table. Raises ValueError if there is none of this name."""
     if name in table:
         return table[name]
-    answers = {
-        "problem": tensor2tensor_names.PROBLEMS,
-        "hparam set": tensor2tensor_names.HPARAM_SETS,
-    }
-    hint = tensor2tensor_names.answer(answers.get(kind, {}), name)
     raise ValueError(
-        f"There is no {kind} {name!r}. {hint or did_you_mean(name, table)} If it is"
-        " defined in your own package, add --t2t_usr_dir=FOLDER."
+        f"There is no {kind} {name!r}. {did_you_mean(name, table)} If it is"
+        " defined in your own package, add --t2t_usr_dir=FOLDER. For tensor2tensor's"
+        " names see docs/from-tensor2tensor.md."
     )

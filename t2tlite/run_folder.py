@@ -32,7 +32,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
@@ -46,16 +46,16 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.own_files import own
-from t2tlite.files.records import R, Scalar, read_record, write_record
+from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.run_records import (
     CostFile,
     DecodeRecord,
     DevEvaluation,
-    Environment,
     EvaluationsFile,
     Identity,
     RunCost,
+    RunFile,
     TrainedWith,
 )
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
@@ -63,18 +63,11 @@ from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 # the files of a run itself, in its folder, best and averaged; outputs differ in name
 OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
-    r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
+    r"|flags\.txt|vocab\..*|model\.ckpt-.*"
 )
+F = TypeVar("F", bound=RunFile)
 COPY_AGAIN = "Copy it again from where the run was trained."
 REWRITTEN = "Delete it; training writes it again."
-# the file of each record that a run may lack, and what to do if it is damaged
-RECORDS: dict[type, tuple[str, str]] = {
-    Environment: ("environment.json", REWRITTEN),
-    TrainedWith: ("training.json", REWRITTEN),
-    EvaluationsFile: ("evaluations.json", "Delete it; the best alone is then known."),
-    CostFile: ("cost.json", "Delete it to count from here on."),
-    DevEvaluation: ("best/best.json", "Delete the folder best."),
-}
 
 
 class RunFolder:
@@ -98,7 +91,7 @@ class RunFolder:
         Raises ValueError if that leads through a link.
         """
         path = self.path
-        for part in Path(name).parts:
+        for part in name.split("/"):
             path = own(path / part)
         return path
 
@@ -130,19 +123,16 @@ class RunFolder:
         if not self.exists():
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
-                f" Received: {self}, which has no {self._hparams.name}."
+                f" Received: {self}, which has no hparams.json."
             )
-        content = self._hparams.read_bytes()
-        if b'"symbol_modality_num_shards"' in content and not self.has_manifest():
+        if b'"symbol_modality_num_shards"' in self._hparams.read_bytes():
             raise ValueError(
                 f"The run must be one of t2tlite. Received: {self}, a run of"
-                f" tensor2tensor. Import it: t2t-import --t2t_checkpoint={self}"
-                " --t2t_vocab=VOCABULARY --output_dir=RUN."
+                f" tensor2tensor. Import it: t2t-import --t2t_checkpoint={self} ..."
             )
         # before hparams.json had a version, it was written without one
-        values: dict[str, Any] = read_record(
-            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
-        )
+        kind = dict[str, Any]
+        values = read_record(self._hparams, kind, COPY_AGAIN, unversioned=True)
         try:
             return HParams(**values)
         except ValueError as error:
@@ -170,25 +160,21 @@ class RunFolder:
         """The vocabularies of source and target; raises FileNotFoundError or ValueError
         as `open_encoders`.
         """
-        return open_encoders(
-            self.path, *self.manifest().vocabularies, advice=COPY_AGAIN
-        )
+        vocabularies = self.manifest().vocabularies
+        return open_encoders(self.path, *vocabularies, advice=COPY_AGAIN)
 
     def vocabulary_flag(self) -> str:
         """The flag of t2t-datagen that makes data with the run's vocabulary."""
-        files = []
-        for entry in self.manifest().vocabulary_entries():
-            files.append(str(self.path / entry.file))
+        entries = self.manifest().vocabulary_entries()
+        files = [str(self.path / entry.file) for entry in entries]
         return f"--vocab_file={','.join(files)}"
 
     def own_files(self) -> list[Path]:
         """The files that make up the run: what commands read of it, except outputs."""
-        files = []
+        files: list[Path] = []
         for folder in (self.path, self.best_folder, self.averaged_folder):
-            for file in sorted(folder.glob("*")):
-                if OWN_FILE.fullmatch(file.name):
-                    files.append(file)
-        return files
+            files += folder.glob("*")
+        return [file for file in files if OWN_FILE.fullmatch(file.name)]
 
     def folders(self) -> list[Path]:
         """The folders in a run that t2tlite makes and replaces."""
@@ -201,10 +187,8 @@ class RunFolder:
         """Writes everything that decoding needs except a checkpoint.
 
         `vocabularies` are the files to copy, in the order of
-        `manifest.vocabulary_entries()`. Raises ValueError as `check_path`, and OSError
-        if a file cannot be written.
+        `manifest.vocabulary_entries()`. Raises OSError if a file cannot be written.
         """
-        self.check_path()
         if not self.writes:
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -220,20 +204,18 @@ class RunFolder:
         """Raises ValueError if the path is a file, or a folder that holds data itself
         or in a folder of its own; or if best or averaged is a link.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise ValueError(
-                f"--output_dir must be a folder. Received: {self}, which is a file."
-            )
         self.folders()  # raises
         if self.exists() or not self.path.exists():
             return
-        # A run's manifest would replace the manifest of data in the folder.
-        for folder in (self.path, *self.path.iterdir()):
+        fault = "" if self.path.is_dir() else "is a file"
+        for folder in (self.path, *self.path.glob("*")):
             if folder.is_dir() and holds_data(folder):
-                raise ValueError(
-                    f"--output_dir must be a folder of its own. Received: {self}, which"
-                    " holds data."
-                )
+                fault = "holds data"
+        if fault:
+            raise ValueError(
+                "--output_dir must be a folder of its own. Received:"
+                f" {self}, which {fault}."
+            )
 
     # how it was trained
 
@@ -241,40 +223,34 @@ class RunFolder:
         """Records the command line for --flagfile: the program as a comment, then a
         flag on each line.
         """
-        program, *flags = [" ".join(word.splitlines()) for word in command]
-        text = "\n".join([f"# {program}", *flags, ""])
+        lines = "".join(f"{' '.join(word.splitlines())}\n" for word in command)
         if self.writes:
-            write_text(self.own("flags.txt"), text)
+            write_text(self.own("flags.txt"), f"# {lines}")
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
         path = self.path / "flags.txt"
         if not path.is_file():
             return []
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [line.removeprefix("# ") for line in lines]
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return text.removeprefix("# ").splitlines()
 
     def flags(self) -> dict[str, str]:
         """The flags of that command line: {"hparams_set": "transformer_base", ...}."""
-        flags = {}
-        for line in self.command():
-            if line.startswith("--"):
-                name, _, value = line.removeprefix("--").partition("=")
-                flags[name] = value
-        return flags
+        lines = "\n".join(self.command())
+        return dict(re.findall(r"^--(\w+)=?(.*)", lines, re.MULTILINE))
 
-    def read(self, kind: type[R]) -> R | None:
-        """The record of a kind in `RECORDS`; None if the run does not have it."""
-        name, advice = RECORDS[kind]
+    def read(self, kind: type[F]) -> F | None:
+        """The record of a kind that has a `file`; None if the run does not have it."""
         try:
-            return read_record(self.path / name, kind, advice)
+            return read_record(self.path / kind.file, kind, REWRITTEN)
         except FileNotFoundError:
             return None
 
-    def write(self, record: object) -> None:
-        """Writes a record of a kind in `RECORDS`."""
+    def write(self, record: RunFile) -> None:
+        """Writes a record of a kind that has a `file`."""
         if self.writes:
-            write_record(self.own(RECORDS[type(record)][0]), record)
+            write_record(self.own(record.file), record)
 
     def trained_with(self) -> TrainedWith | None:
         return self.read(TrainedWith)
@@ -338,20 +314,20 @@ class RunFolder:
         The name of a checkpoint outside the run has its folder and a hash of the path,
         since each run has a folder `best`.
         """
-        parts = [split, str(step_of(checkpoint))]
+        name = f"{split}.{step_of(checkpoint)}"
         folder = Path(checkpoint).parent.resolve()
         run = self.path.resolve()
-        if folder.parent == run:
-            parts.append(folder.name)
-        elif folder != run:
-            parts.append(f"{folder.name}-{_digest([str(folder)])}")
+        if folder != run:
+            name += f".{folder.name}"
+        if run not in (folder, folder.parent):
+            name += f"-{_digest([folder])}"
         if others:
-            paths = [str(Path(other).resolve()) for other in others]
-            parts.append(f"ensemble{len(others) + 1}-{_digest(paths)}")
+            paths = [Path(other).resolve() for other in others]
+            name += f".ensemble{len(others) + 1}-{_digest(paths)}"
         if options:
-            changes = [f"{name}={value}" for name, value in options.items()]
-            parts.append(",".join(changes))
-        return ".".join(parts)
+            changes = [f"{option}={value}" for option, value in options.items()]
+            name += f".{','.join(changes)}"
+        return name
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
         """The recorded decodings, newest first, and a message for each record that
@@ -359,8 +335,8 @@ class RunFolder:
         """
         records = []
         complaints = []
-        paths = list((self.path / "decodes").glob("*.json"))
-        paths.sort(key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
+        paths = sorted((self.path / "decodes").glob("*.json"))
+        paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in paths:
             try:
                 if record := self.decode_record(path.stem):
@@ -385,9 +361,9 @@ class RunFolder:
         return lines
 
 
-def _digest(paths: Sequence[str]) -> str:
+def _digest(paths: Sequence[Path]) -> str:
     """A short hash of paths, for file names."""
-    return hashlib.sha256("\n".join(paths).encode()).hexdigest()[:8]
+    return hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()[:8]
 
 
 def run_of(path: str | Path) -> RunFolder:

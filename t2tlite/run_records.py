@@ -2,11 +2,9 @@
 the identity of a run, which follows from them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.manifest import RunManifest
@@ -38,14 +36,14 @@ class Identity:
         manifest: RunManifest | None,
         hparams: HParams | None = None,
         random_seed: int | None = None,
-    ) -> Identity:
+    ) -> Self:
         """Returns the identity of a run on this data with these hparams."""
         fields: dict[str, Any] = {"random_seed": random_seed}
         if manifest:
             hashes = manifest.vocabulary_sha256.split("+")
             fields["problem"] = manifest.name
             fields["languages"] = "-".join(manifest.language_pair)
-            fields["vocabulary"] = "+".join(sha256[:SHOWN_DIGITS] for sha256 in hashes)
+            fields["vocabulary"] = "+".join(each[:SHOWN_DIGITS] for each in hashes)
             fields["target_space"] = manifest.target_space
             if manifest.splits:
                 fields["pairs"] = manifest.pairs_sha256[:SHOWN_DIGITS]
@@ -55,7 +53,7 @@ class Identity:
             fields["mixed_float16"] = hparams.dtype_policy == "mixed_float16"
         return cls(**fields)
 
-    def difference(self, other: Identity, *names: str) -> str:
+    def difference(self, other: Self, *names: str) -> str:
         """Describes the first of these fields in which another run differs, with the
         values here and there: "num_heads (2, 4)". Empty if there is none.
         """
@@ -65,7 +63,7 @@ class Identity:
             if None in (here, there) or here == there:
                 continue
             if name != "model":
-                return f"{name} ({here}, {there})"
+                here, there = {name: here}, {name: there}
             changes = []
             for field, value in here.items():
                 if value != there[field]:
@@ -75,7 +73,7 @@ class Identity:
 
     def require_same(
         self,
-        other: Identity,
+        other: Self,
         names: Sequence[str],
         required: str,
         received: str,
@@ -91,8 +89,17 @@ class Identity:
 
 
 @dataclasses.dataclass(frozen=True)
-class Environment:
+class RunFile:
+    """A record that a run may lack, and its file there."""
+
+    file: ClassVar[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment(RunFile):
     """The software and hardware that trained a run."""
+
+    file = "environment.json"
 
     t2tlite: str
     tensorflow: str
@@ -123,17 +130,19 @@ NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, fl
 
 
 @dataclasses.dataclass(frozen=True)
-class CostFile:
-    """cost.json: the cost of training up to each checkpoint that exists, oldest
-    first.
-    """
+class CostFile(RunFile):
+    """The cost of training up to each checkpoint that exists, oldest first."""
+
+    file = "cost.json"
 
     costs: tuple[RunCost, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainedWith:
+class TrainedWith(RunFile):
     """What a run's training depends on in addition to its hparams."""
+
+    file = "training.json"
 
     random_seed: int
     replicas: Count
@@ -144,8 +153,10 @@ class TrainedWith:
 
 
 @dataclasses.dataclass(frozen=True)
-class DevEvaluation:
-    """The result of an evaluation on dev during training."""
+class DevEvaluation(RunFile):
+    """The result of an evaluation on dev during training; the file is of the best."""
+
+    file = "best/best.json"
 
     step: Count
     # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
@@ -160,12 +171,17 @@ class DevEvaluation:
         """The metric by which the best was chosen."""
         if self.criterion:
             return self.criterion
-        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
+        for name in ("bleu", "f1"):
+            if name in self.metrics:
+                return name
+        return LOSS
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationsFile:
-    """evaluations.json, oldest first."""
+class EvaluationsFile(RunFile):
+    """The evaluations on dev, oldest first."""
+
+    file = "evaluations.json"
 
     evaluations: tuple[DevEvaluation, ...]
 

@@ -1,14 +1,13 @@
 """What is a list of texts, and how another value is shown in a message."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 R = TypeVar("R")
 
 # bytes are not yet text
 UNDECODED = (bytes, bytearray, memoryview)
 MAX_SHOWN = 60  # characters of a wrong value in a message
-COLUMN = "Name the column of texts, as in table['en'], or make a list of them."
 
 
 def as_list(texts: object) -> list[str]:
@@ -20,24 +19,27 @@ def as_list(texts: object) -> list[str]:
     return list_of_texts(texts, "A string or a list of strings")
 
 
-def list_of_texts(texts: object, required: str = "A list of sentences") -> list[str]:
+def list_of_texts(texts: Any, required: str = "A list of sentences") -> list[str]:
     """The strings of a sequence, an iterator, or an array or column with one axis.
 
     Raises ValueError for anything else, which may yield something other than its
     texts: a table the names of its columns, a dict its keys, a set another order.
     """
-    if isinstance(texts, str):
-        raise ValueError(f"{required} is required. Received: one string.")
-    if not _is_list(texts):
+    shape = getattr(texts, "shape", None)  # a DatasetDict has a dict
+    is_column = isinstance(shape, tuple) and len(shape) == 1
+    is_list = is_column or isinstance(texts, Sequence | Iterator)
+    if not is_list or isinstance(texts, (str, *UNDECODED)):
+        received = "one string" if isinstance(texts, str) else described(texts)
         raise ValueError(
-            f"{required} is required. Received: {described(texts)}. {COLUMN}"
+            f"{required} is required. Received: {received}. Name the column, as in"
+            " table['en'], or make a list."
         )
     strings: list[str] = []
-    for text in texts:  # type: ignore[attr-defined]
+    for text in texts:
         if not isinstance(text, str):
             raise ValueError(
-                f"Each sentence must be a string. Received: {described(text)} at index"
-                f" {len(strings)}."
+                "Each sentence must be a string. Received:"
+                f" {described(text)} at index {len(strings)}."
             )
         strings.append(text)
     return strings
@@ -64,13 +66,3 @@ def described(value: object) -> str:
     if isinstance(value, UNDECODED):
         shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
     return shown
-
-
-def _is_list(value: object) -> bool:
-    """Whether iteration yields the texts of a value, in their order."""
-    if isinstance(value, UNDECODED):
-        return False
-    if isinstance(value, Sequence | Iterator):
-        return True
-    shape = getattr(value, "shape", None)  # a DatasetDict has a dict
-    return isinstance(shape, tuple) and len(shape) == 1

@@ -21,6 +21,9 @@ EOS = 1  # id of the end-of-sentence token
 # types that mypy can use, so it is an alias of Any that documents what is a tensor.
 Tensor: TypeAlias = Any
 
+# A Keras variable.
+Variable: TypeAlias = Any
+
 # The seed of a call's dropout masks, int32 [2], or None to run without dropout.
 Seed: TypeAlias = Tensor | None
 
@@ -42,18 +45,6 @@ class AttentionWeights(NamedTuple):
     decoder: list[Tensor]  # [B, H, T, T], self-attention of each decoder layer
     # [B, H, T, S], attention of each decoder layer to the encoder's output
     cross: list[Tensor]
-
-
-class Variable(Protocol):
-    """A Keras variable, as optimizers and checkpoints use it."""
-
-    path: str
-    shape: tuple[int, ...]
-    value: Tensor
-
-    def assign(self, value: Tensor) -> Tensor: ...
-
-    def numpy(self) -> Tensor: ...
 
 
 class DecodingModel(Protocol):

@@ -20,7 +20,7 @@ import pytest
 import tiny_treebank
 from fixture_files import FIXTURES
 
-from t2tlite.quiet import import_tensorflow
+from t2tlite.machine import import_tensorflow
 
 if TYPE_CHECKING:
     from tiny_run import TinyRun

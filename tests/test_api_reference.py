@@ -14,7 +14,7 @@ import pytest
 import yaml
 from documents import ROOT
 
-from t2tlite import keywords
+from t2tlite import config
 
 ENTRY = re.compile(r"^::: ([\w.]+)\n((?:    .*\n)*)", re.MULTILINE)
 NAME = re.compile(r"`([A-Za-z][\w.]*)`")
@@ -134,7 +134,7 @@ def test_types_in_signatures_are_on_the_page(entry):
     # t2tlite imports types of its functions for type checkers alone
     of_page = {other.name.rpartition(".")[2]: other.value for other in ENTRIES}
     for name, function in functions(entry):
-        names = of_page | vars(keywords) | vars(inspect.getmodule(function))
+        names = of_page | vars(config) | vars(inspect.getmodule(function))
         for annotation in typing.get_type_hints(function, names).values():
             shown = [kind.__name__ for kind in classes_in(annotation)]
             missing += [f"{name}: {kind}" for kind in shown if kind not in SHORT_NAMES]

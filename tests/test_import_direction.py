@@ -27,7 +27,7 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "keywords", "machine", "quiet", "registry", "schedules",
+    "checked_fields", "config", "console", "machine", "registry", "schedules",
     "tensor2tensor_names", "texts", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "trees", "types", "vocabularies"}
@@ -50,10 +50,10 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "registry", "types"}, {"keras", "numpy"}),
-    ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet", "texts"}, ANYTHING),
+    ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "texts"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),
-    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "keywords", "machine", "tasks", "texts"}, ANYTHING),
+    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "machine", "tasks", "texts"}, ANYTHING),
     ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling"):
                              ({"tasks.bracketing", "types"},            {"keras"}),
@@ -282,7 +282,6 @@ def test_import_of_t2tlite_loads_only_settings_and_the_registry():
     assert result.stdout.split() == [
         "t2tlite.machine",
         "t2tlite.registry",
-        "t2tlite.tensor2tensor_names",  # which the registry's messages need
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.groups import TensorFlowFlags
-from t2tlite.quiet import import_tensorflow, quiet_stderr
+from t2tlite.machine import import_tensorflow, quiet_stderr
 
 
 @pytest.fixture
@@ -34,20 +34,6 @@ def test_messages_are_suppressed_unless_asked_for(capfd, monkeypatch, value, sho
     # TensorFlow reads it as well
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == (value or "3")
     assert capfd.readouterr().err == f"before {shown}after"
-
-
-def test_output_of_a_failed_block_is_printed(capfd, level):
-    level("3")
-
-    def fail():
-        with quiet_stderr():
-            os.write(2, b"the reason why")
-            raise ImportError("no such library")
-
-    with pytest.raises(ImportError, match="no such library"):
-        fail()
-    os.write(2, b", after")
-    assert capfd.readouterr().err == "the reason why, after"
 
 
 def test_a_block_in_another_thread_leaves_stderr_as_it_was(capfd, level):

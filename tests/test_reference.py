@@ -139,7 +139,7 @@ def sets_section() -> str:
         changes = []
         for field, (value, _) in registry.get_hparams(name).diff(base).items():
             changes.append(code(f"{field}={value}"))
-        text = inspect.cleandoc(registry.hparams_doc(name))
+        text = inspect.cleandoc(registry._hparams[name].__doc__ or "")
         paragraphs = [prose(paragraph) for paragraph in text.split("\n\n")]
         differences = ", ".join(changes) or "none: it is the paper's base model"
         sections += [

@@ -77,20 +77,6 @@ def test_manifest_is_read_in_the_runs_direction(run):
     assert manifest.imported_from is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("problem", 3, r"manifest\.json is damaged: Expected `str`, got `int` - at `\$\.problem`\. Copy it again"),
-        ("vocabulary", {"file": "v"}, r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\."),
-        ("splits", {"train": {"pairs": "x"}}, r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\."),
-    ],
-)  # fmt: skip
-def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
-    (run.path / "manifest.json").write_text(json.dumps({**MANIFEST, name: value}))
-    with pytest.raises(ValueError, match=message):
-        run.manifest()
-
-
 def test_what_is_written_is_read_again(run):
     environment = Environment(
         "0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1
@@ -210,14 +196,11 @@ def test_hparams_without_a_version_are_read(run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format_version": 2, "hidden_size": 32}', r"hparams\.json must have format_version 1, .* Received: 2\."),
+        ('{"format_version": 2, "hidden_size": 32}', r"hparams\.json must have format_version 1\. Received: 2\."),
         ('{"num_heads": 4', r"hparams\.json is damaged: Input data was truncated\."),
-        ("[1, 2]", r"is damaged: Expected `object`, got `array`\."),
-        ('{"num_heads": NaN}', r"is damaged: JSON is malformed: .*\."),
         (f'{{"num_heads": {"9" * 5000}}}', r"hparams\.json is damaged: "),
-        ('{"num_heads": [4]}', r"is damaged: Expected `bool \| int \| float \| str"),
+        ('{"num_heads": [4]}', r"is damaged: num_heads must be of type int\. Received: \[4\]"),
         ('{"num_head": 4}', r"is damaged: hparams has no field 'num_head'\."),
-        ('{"num_heads": "4"}', r"is damaged: num_heads must be of type int\."),
     ],
 )  # fmt: skip
 def test_damaged_hparams(run, text, message):

@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 
 PACKAGE = '''"""Problems and hparams of a user."""
 

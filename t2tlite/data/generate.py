@@ -43,7 +43,7 @@ from t2tlite.data.manifest import (
 )
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import is_training
-from t2tlite.files import atomic_file, lock, own_files, records, same_file
+from t2tlite.files import atomic_file, own_files, records, same_file
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
@@ -201,7 +201,7 @@ class DataBuild:
         # without a name, so that a kill leaves nothing
         with tempfile.TemporaryFile(dir=existing) as spool:
             sample = self.read_corpus(spool)
-            with lock.only_process(self.folder, "make data"):
+            with own_files.only_process(self.folder, "make data"):
                 # another process may have finished meanwhile
                 if is_complete(self.problem, self.folder, self.tmp_dir):
                     return

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Files and folders that appear complete or not at all."""
 
 import contextlib
 import errno
@@ -9,17 +9,20 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from t2tlite.files.own_files import own, remove_files
+from t2tlite.files.own_files import (
+    LOCK,
+    own,
+    remove,
+    remove_files,
+    remove_if_empty,
+)
 
-# /dev/stdout is a symbolic link to one of these
-DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
+STANDARD_OUTPUT = 1  # the number of the open file
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
 
 @contextlib.contextmanager
@@ -72,8 +75,8 @@ def check_name(path: str | Path) -> None:
         if os.fsencode(name) == name.encode():
             return
     raise ValueError(
-        f"File names must be UTF-8. Received: {name!a}. Rename it; or, if the"
-        " locale has another encoding, set LC_ALL=C.UTF-8."
+        f"File names must be UTF-8. Received: {name!a}. Rename it, or set"
+        " LC_ALL=C.UTF-8."
     )
 
 
@@ -88,24 +91,27 @@ def replaceable(path: str | Path) -> Path | None:
     """The regular file, existing or not, to which a path leads through symbolic links,
     or None.
 
-    /dev/stdout is a file descriptor and not a file, even if standard output is
-    redirected to a file.
+    /dev/stdout is not one, even if standard output is redirected to a file.
     """
-    target = _follow(Path(path))
-    if isinstance(target, Path) and (target.is_file() or not target.exists()):
-        return target
-    return None
+    target = Path(path)
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
+    is_file = target.is_file() or not target.exists()
+    return target if is_file and not _is_standard_output(path) else None
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor
-    (/dev/stdout).
+    """Opens for writing what cannot be replaced: a device, a pipe, or standard
+    output.
     """
-    target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
-    if isinstance(target, int):
-        target = os.dup(target)
-    return open(target, "wb")
+    return open(os.dup(STANDARD_OUTPUT) if _is_standard_output(path) else path, "wb")
+
+
+def _is_standard_output(path: str | Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.stat(path), os.fstat(STANDARD_OUTPUT))
+    return False
 
 
 def check_writable(path: str | Path) -> None:
@@ -120,30 +126,14 @@ def check_writable(path: str | Path) -> None:
         tempfile.TemporaryFile(dir=target.parent).close()
 
 
-def _follow(path: Path) -> Path | int:
-    """Where symbolic links lead: a path, or the number of a file descriptor."""
-    start = path
-    for _ in range(MAX_LINKS):
-        if descriptor := DESCRIPTOR.fullmatch(str(path)):
-            return int(descriptor[1])
-        if not path.is_symlink():
-            return path
-        path = path.parent / path.readlink()
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(start))
-
-
 def remove_temporary_files(folder: Path, name: str | None = None) -> None:
     """Removes the temporary files that killed processes left in `folder`: all, or those
     of the file `name`.
 
     Files of other names stay: t2tlite has not written them.
     """
-
-    def is_left(file: str) -> bool:
-        match = TEMPORARY.fullmatch(file)
-        return match is not None and name in (None, match[1])
-
-    remove_files(folder, is_left)
+    stem = re.escape(name) if name else ".+"
+    remove_files(folder, re.compile(rf"\.{stem}\.[0-9a-f]{{8}}\.tmp").fullmatch)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -152,7 +142,7 @@ def write_text(path: Path, text: str) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
-        file.write(text.encode("utf-8"))
+        file.write(text.encode())
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -170,8 +160,7 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
         raise FileNotFoundError(f"{path} is missing. {advice}")
     if file_sha256(path) != sha256:
         raise ValueError(
-            f"{path} must have the content whose SHA-256 was recorded. Received:"
-            f" other content. {advice}"
+            f"{path} must have the content whose SHA-256 was recorded. {advice}"
         )
 
 
@@ -179,3 +168,48 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_folder(
+    target: Path, work: Path, check: Callable[[], object] = lambda: None
+) -> Iterator[Path]:
+    """Yields an empty folder, which replaces the folder `target` when the block ends.
+
+    Until then it is `work`/new, whose files are synchronised with the disk before they
+    move. `work` must be on the file system of `target`, and nobody else may be writing
+    there (`only_process`). After an exception `target` is unchanged. If a process is
+    killed, the next call removes what it left, and puts back the earlier folder if that
+    was moved aside; `check` is then called, and raises if `target` may not be replaced.
+    """
+    new = work / "new"
+    old = own(work) / "old"
+    _recover(target, old)
+    try:
+        check()
+        new.mkdir(parents=True)
+        yield new
+        synchronise(new)
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    finally:
+        _recover(target, old)
+
+
+def _recover(target: Path, old: Path) -> None:
+    """Puts back an earlier folder without a successor, and removes the rest."""
+    if old.is_dir() and not old.is_symlink() and not target.exists():
+        old.rename(target)
+    for path in old.parent.glob("*"):
+        if path.name != LOCK:
+            remove(path)
+    remove_if_empty(old.parent)  # it may hold the lock
+
+
+def synchronise(folder: Path) -> None:
+    """Writes all files in a folder to the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb+") as file:  # Windows needs the right to write
+                os.fsync(file.fileno())

@@ -13,25 +13,30 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
-from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
-from t2tlite.files.own_files import remove_files
+from t2tlite.files.atomic_file import (
+    copy_file,
+    file_sha256,
+    remove_temporary_files,
+    synchronise,
+)
+from t2tlite.files.own_files import own, remove, remove_files
 
 CHECKPOINT_PREFIX = "model.ckpt"
 # a run's checkpoint; the last two are folders
 NEWEST, BEST, AVERAGED = "newest", "best", "averaged"
 # the folder in which a checkpoint is written before it is moved to its place
 SAVING = ".saving"
+INDEX_FILE = re.compile(r"model\.ckpt-\d+\.index")
+DATA_FILE = re.compile(r"(model\.ckpt-\d+)\.data-\d+-of-\d+")
 
 
 def list_checkpoints(folder: Path) -> list[str]:
     """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; the
     folder may be absent.
     """
-    name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
     checkpoints = []
     for path in folder.glob("*.index"):
-        if name.fullmatch(path.name):
+        if INDEX_FILE.fullmatch(path.name):
             checkpoints.append(str(path.with_suffix("")))
     return sorted(checkpoints, key=step_of)
 
@@ -51,52 +56,40 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     """
     text = NEWEST if chosen in (None, "") else str(chosen)
     if os.sep in text or text in (os.curdir, os.pardir):
-        paths = [Path(text).expanduser()]
-    elif text.isdecimal():
-        name = f"{CHECKPOINT_PREFIX}-{text}"
-        paths = [run / name, run / BEST / name]
-    else:
-        paths = [run if text == NEWEST else run / text]
-    for path in paths:
-        if checkpoint := _checkpoint_at(path):
-            return checkpoint
-    others = []
-    for folder in (run, run / BEST, run / AVERAGED):
-        for other in list_checkpoints(folder):
-            others.append(str(Path(other).relative_to(run)))
-    advice = "Train first, or name another."
-    if others:
-        advice = (
-            f"{run} has {', '.join(others)}. Choose newest, best, averaged, a step, or"
-            f" a path with a {os.sep}."
-        )
-    raise _not_found(paths[0], advice)
+        return checkpoint_at(text)
+    path = run if text == NEWEST else run / text
+    if text.isdecimal():
+        path = run / f"{CHECKPOINT_PREFIX}-{text}"
+        in_best = run / BEST / path.name
+        if _checkpoint_in(in_best) and not _checkpoint_in(path):
+            path = in_best
+    others = [Path(other).name for other in list_checkpoints(run)]
+    return _required(path, f"{run} has {', '.join(others) or 'none'}.")
 
 
 def checkpoint_at(path: str | Path) -> str:
     """The checkpoint at a path, or the newest in a folder; FileNotFoundError if there
     is none.
     """
-    path = Path(path).expanduser()
-    checkpoint = _checkpoint_at(path)
+    return _required(Path(path).expanduser(), "Name another.")
+
+
+def _required(path: Path, advice: str) -> str:
+    checkpoint = _checkpoint_in(path)
     if checkpoint is None:
-        raise _not_found(path, "Name another.")
+        raise FileNotFoundError(
+            f"There is no checkpoint at {path}. Expected {CHECKPOINT_PREFIX}-N.index"
+            f" and its data file. {advice}"
+        )
     return checkpoint
 
 
-def _checkpoint_at(path: Path) -> str | None:
-    path = Path(str(path).removesuffix(".index"))
-    if Path(f"{path}.index").exists():
-        return str(path)
+def _checkpoint_in(path: Path) -> str | None:
+    prefix = str(path).removesuffix(".index")
+    if Path(f"{prefix}.index").exists():
+        return prefix
     checkpoints = list_checkpoints(path)
     return checkpoints[-1] if checkpoints else None
-
-
-def _not_found(where: Path, advice: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and"
-        f" its data file. {advice}"
-    )
 
 
 def step_of(path: str) -> int:
@@ -117,9 +110,16 @@ def saving_folder(folder: Path) -> Iterator[Path]:
     """Yields an empty folder for checkpoints, which are moved to `folder` if the block
     ends without an exception.
     """
-    work = folder / SAVING
-    with atomic_folder(folder, work, place=_move_checkpoints) as unfinished:
-        yield unfinished
+    work = own(folder / SAVING)
+    remove(work)
+    work.mkdir(parents=True)
+    try:
+        yield work
+        synchronise(work)
+        for checkpoint in list_checkpoints(work):
+            _place(checkpoint, folder, os.replace)
+    finally:
+        remove(work)
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
@@ -127,7 +127,7 @@ def copy_checkpoint(path: str, folder: Path) -> str:
     returns its path there.
     """
     folder.mkdir(exist_ok=True)
-    _place(checkpoint_files(path), folder, _link_or_copy)
+    _place(path, folder, _link_or_copy)
     return str(folder / Path(path).name)
 
 
@@ -149,13 +149,11 @@ def remove_unfinished(folder: Path) -> None:
     may be writing there.
     """
     remove_temporary_files(folder)
-    remove_leftovers(folder / SAVING)
-    checkpoints = list_checkpoints(folder)
-    data_file = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)\.data-\d+-of-\d+")
+    remove(own(folder / SAVING))
 
     def is_left(name: str) -> bool:
-        match = data_file.fullmatch(name)
-        return match is not None and str(folder / match[1]) not in checkpoints
+        match = DATA_FILE.fullmatch(name)
+        return match is not None and not (folder / f"{match[1]}.index").exists()
 
     remove_files(folder, is_left)
 
@@ -179,23 +177,17 @@ def readable_path(path: str) -> Iterator[str]:
 def checkpoint_files(path: str) -> list[Path]:
     """The files of a checkpoint, the index last."""
     name = re.compile(rf"{re.escape(Path(path).name)}\.(index|data-\d+-of-\d+)")
-    return sorted(
-        file for file in Path(path).parent.iterdir() if name.fullmatch(file.name)
-    )
-
-
-def _move_checkpoints(source: Path, target: Path) -> None:
-    """Moves the checkpoints in a folder to another."""
-    for path in list_checkpoints(source):
-        _place(checkpoint_files(path), target, os.replace)
+    files = Path(path).parent.iterdir()
+    return sorted(file for file in files if name.fullmatch(file.name))
 
 
 def _place(
-    files: list[Path], folder: Path, place: Callable[[Path, Path], object]
+    checkpoint: str, folder: Path, place: Callable[[Path, Path], object]
 ) -> None:
-    """Places files in a folder, the index last; an earlier checkpoint of that name
-    loses its index first.
+    """Places the files of a checkpoint in a folder, the index last; an earlier one of
+    that name loses its index first.
     """
+    files = checkpoint_files(checkpoint)
     (folder / files[-1].name).unlink(missing_ok=True)
     for file in files:
         place(file, folder / file.name)

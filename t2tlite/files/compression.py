@@ -2,35 +2,32 @@
 
 import bz2
 import contextlib
+import functools
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 STANDARD_INPUT = Path("-")  # as a path to read from
 BLOCK = 1 << 16  # bytes of compressed data
-XZ_PADDING = b"\0"  # may be between streams
+GZIP_HEADER = 31  # what zlib calls gzip's format
 
 
 class Compression(NamedTuple):
     """A format of compressed data."""
 
     name: str
-    magic: bytes  # its first bytes
-    open: Callable[..., Any]  # a file that is compressed, by an open one
-    # decompresses one of several streams; None: `open` reads all of them
-    stream: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor] | None = None
-
-    def reader(self, file: BinaryIO) -> Any:
-        """A file that decompresses an open one."""
-        return _Streams(file, self.stream) if self.stream else self.open(file, "rb")
+    magic: bytes  # a pattern of its first bytes
+    writer: Callable[..., Any]  # makes a file that compresses into an open one
+    decompressor: Callable[[], Any]  # of one stream
 
 
 class _Streams(io.RawIOBase):
-    """Decompresses xz or bzip2 data, several streams one after the other.
+    """Decompresses data, several streams one after the other.
 
     LZMAFile and BZ2File end without an error if a second stream is damaged.
     """
@@ -39,41 +36,46 @@ class _Streams(io.RawIOBase):
         self._file = file
         self._start = start
         self._stream = start()
+        self._unpacked = io.BytesIO()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         """Fills the buffer with the next bytes; returns their number, 0 at the end."""
-        unpacked = b""
-        while not unpacked:
-            data = b""
+        while not (count := self._unpacked.readinto(buffer)):
+            data = self._stream.unused_data or self._file.read(BLOCK)
+            if not data and self._stream.eof:
+                return 0
+            if not data:
+                raise EOFError("it ends in the middle of a stream")
             if self._stream.eof:
-                data = self._stream.unused_data.lstrip(XZ_PADDING)
-                while not data and (block := self._file.read(BLOCK)):
-                    data = block.lstrip(XZ_PADDING)
-                if not data:
-                    return 0
                 self._stream = self._start()
-            elif self._stream.needs_input:
-                data = self._file.read(BLOCK)
-                if not data:
-                    raise EOFError("it ends in the middle of a stream")
-            unpacked = self._stream.decompress(data, len(buffer))
-        buffer[: len(unpacked)] = unpacked
-        return len(unpacked)
-
-
-def _gzip_file(file: BinaryIO, mode: str) -> gzip.GzipFile:
-    # without name and time, so that equal lines give equal files
-    return gzip.GzipFile(filename="", mode=mode, fileobj=file, mtime=0)
+            self._unpacked = io.BytesIO(self._stream.decompress(data))
+        return count
 
 
 # by the endings of their names
 COMPRESSED = {
-    ".gz": Compression("gzip", b"\x1f\x8b", _gzip_file),
-    ".xz": Compression("xz", b"\xfd7zXZ\0", lzma.LZMAFile, lzma.LZMADecompressor),
-    ".bz2": Compression("bzip2", b"BZh91AY&SY", bz2.BZ2File, bz2.BZ2Decompressor),
+    ".gz": Compression(
+        "gzip",
+        rb"\x1f\x8b",
+        # without name and time, so that equal lines give equal files
+        lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),
+        functools.partial(zlib.decompressobj, GZIP_HEADER),
+    ),
+    ".xz": Compression(
+        "xz",
+        rb"\xfd7zXZ\0",
+        functools.partial(lzma.LZMAFile, mode="wb"),
+        lzma.LZMADecompressor,
+    ),
+    ".bz2": Compression(
+        "bzip2",
+        rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",  # the second of an empty file
+        functools.partial(bz2.BZ2File, mode="wb"),
+        bz2.BZ2Decompressor,
+    ),
 }
 
 
@@ -88,39 +90,30 @@ def compressed(
     """A file that compresses into an open one if the name of `path` ends in `.gz`,
     `.xz` or `.bz2`, otherwise the open file.
     """
-    if path.suffix in COMPRESSED:
-        writer = COMPRESSED[path.suffix].open(file, "wb")
-        return cast(contextlib.AbstractContextManager[BinaryIO], writer)
-    return contextlib.nullcontext(file)
+    kind = COMPRESSED.get(path.suffix)
+    return kind.writer(file) if kind else contextlib.nullcontext(file)
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file, or STANDARD_INPUT, to read its bytes, which are decompressed if
-    they or the file's name say so.
+    """Opens a file, or STANDARD_INPUT, to read its bytes, which are decompressed if the
+    first ones say so.
 
     Raises ValueError, also while it is read in the block, for damaged compressed data.
     """
     is_input = path == STANDARD_INPUT
     with open(0 if is_input else path, "rb", closefd=not is_input) as file:
         start = file.peek(1)
-        compression = COMPRESSED.get(path.suffix)
-        for each in COMPRESSED.values():
-            if start.startswith(each.magic):
-                compression = each
-        if compression is None:
-            yield file
+        for kind in COMPRESSED.values():
+            if not re.match(kind.magic, start):
+                continue
+            try:
+                yield io.BufferedReader(_Streams(file, kind.decompressor))
+            except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise  # of the disk, not of the data
+                raise ValueError(
+                    f"{kind.name} data must be complete. Received: {path}: {error}."
+                ) from error
             return
-        try:
-            if not start:
-                raise EOFError("it is empty")
-            with compression.reader(file) as unpacked:
-                # whose lines are read faster than those of a GzipFile
-                yield cast(BinaryIO, io.BufferedReader(unpacked))
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the data
-            raise ValueError(
-                f"{compression.name} data must be complete. Received: {path}: {error}."
-                " Download it again; or rename it, if it is plain text."
-            ) from error
+        yield file

@@ -17,7 +17,6 @@ R = TypeVar("R")
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
-Scalar = bool | int | float | str | None
 # of a file, problem, split or language: they become parts of paths
 NAME = r"^\w[\w.-]*\Z"
 Name = Annotated[str, msgspec.Meta(pattern=NAME, max_length=200)]
@@ -50,31 +49,30 @@ def read_record(
     content = path.read_bytes()
     try:
         version = msgspec.json.decode(content, type=_Header).format_version
-        is_known = version == FORMAT_VERSION or (unversioned and not version)
-        if is_known:
+        if version == FORMAT_VERSION or (unversioned and not version):
             record = msgspec.json.decode(content, type=kind)
+            if isinstance(record, dict):
+                record.pop("format_version", None)
+            return record
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged: {str(error).rstrip('.')}. {advice}"
         ) from error
-    if not is_known:
-        raise ValueError(
-            f"{path} must have format_version {FORMAT_VERSION}, which this t2tlite"
-            f" reads. Received: {version or 'no format_version'}. Use the t2tlite that"
-            f" wrote it. {advice}".rstrip()
-        )
-    if isinstance(record, dict):
-        record.pop("format_version", None)
-    return record
+    raise ValueError(
+        f"{path} must have format_version {FORMAT_VERSION}. Received:"
+        f" {version or 'none'}. Use the t2tlite that wrote it. {advice}"
+    )
 
 
 def write_record(path: Path, record: Any) -> None:
     """Writes a dataclass, without fields that are None, or a dict as a JSON object,
     atomically; the file is t2tlite's own.
     """
-    if not isinstance(record, dict):
-        record = dataclasses.asdict(record, dict_factory=_without_none)
-    versioned = {"format_version": FORMAT_VERSION, **record}
+    versioned = {"format_version": FORMAT_VERSION}
+    if isinstance(record, dict):
+        versioned |= record
+    else:
+        versioned |= dataclasses.asdict(record, dict_factory=_without_none)
     write_text(own(path), json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")
 
 

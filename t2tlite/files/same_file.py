@@ -24,16 +24,16 @@ def check_not_overwritten(
     standard input are recognised. Devices and pipes may be read and written.
     """
     files = {_identity(path): name for name, path in inputs}
+    files.pop(None, None)
     for name, path in outputs:
         identity = _identity(path)
-        if identity is None:  # a device or a pipe
-            continue
         if identity in files:
             raise ValueError(
                 "A command must not write over a file that it uses. Received:"
                 f" {name}, the same file as {files[identity]}. Name another file."
             )
-        files[identity] = name
+        if identity:
+            files[identity] = name
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -44,9 +44,7 @@ def is_within(path: Path, folder: Path) -> bool:
 
 def is_same_folder(first: Path, second: Path) -> bool:
     """Whether two paths lead to one folder, which need not exist."""
-    if first.exists() and second.exists():
-        return first.samefile(second)
-    return os.path.realpath(first) == os.path.realpath(second)
+    return _identity(first) == _identity(second)
 
 
 def _identity(path: str | Path | int) -> object:

@@ -6,12 +6,15 @@ line of a parallel corpus with a wrong one.
 """
 
 import codecs
+import html
 import itertools
+import queue
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
 from t2tlite.files.compression import (
     STANDARD_INPUT,
@@ -23,25 +26,14 @@ from t2tlite.files.compression import (
 # receives the error of a line that is then blank
 Report = Callable[[ValueError], object]
 
-# the first bytes of files that are often mistaken for text
-OTHER_DATA = {
-    b"PK\x03\x04": "a zip archive",
-    b"\x28\xb5\x2f\xfd": "zstd data",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"\x04\x22\x4d\x18": "lz4 data",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16 or UTF-32",
-    b"\xfe\xff": "UTF-16",
-    b"%PDF-": "a PDF document",
-}
 # endings of files without a sentence on each line
-NOT_LINES = re.compile(
-    r"\.(tmx|xliff|xlf|sdlxliff|mqxliff|po|docx|odt|rtf|xlsx|ods|pptx|epub|html?|xml"
-    r"|jsonl?)$",
-    re.I,
-)
-# how a file of markup begins
-MARKUP = re.compile(r"\s*<(\?xml|!doctype|srcset|refset|tstset|tmx|xliff)\b", re.I)
+NOT_LINES = re.compile(r"\.(tmx|xliff|xlf|po|rtf|html?|xml|jsonl?)$", re.I)
+
+SGM_ENDINGS = (".sgm", ".sgml")
+SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
+SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
+ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
+AHEAD = 10_000  # lines read ahead at most
 
 
 def check_file(path: str | Path) -> Path:
@@ -53,17 +45,16 @@ def check_file(path: str | Path) -> Path:
         return path
     check_name(path)
     if path.is_dir() or not path.exists():
+        fault = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(
-            f"A text file is required. Received: {path}, which"
-            f" {'is a folder' if path.is_dir() else 'does not exist'}. Relative names"
-            f" start from the current folder, {Path.cwd()}."
+            f"A text file is required. Received: {path}, which {fault}."
         )
     return path
 
 
 def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, which may be compressed, without their line
-    ends ("\\n" or "\\r\\n"); of an `.sgm` file, its segments (sgm.py).
+    ends ("\\n" or "\\r\\n"); of an `.sgm` file, its segments.
 
     STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
     skipped: in a file joined from several, each may begin with one. A last line
@@ -73,20 +64,46 @@ def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     is called with this last error, and the line is blank.
     """
     name = plain_name(Path(path))
-    if name.lower().endswith(sgm.SGM_ENDINGS):
+    if name.lower().endswith(SGM_ENDINGS):
         yield from read_segments(path)
         return
-    lines = _text_lines(path, report)
-    for first in lines:
-        if markup := NOT_LINES.search(name) or MARKUP.match(first):
+    if NOT_LINES.search(name):
+        raise ValueError(
+            f"Text must have a sentence on each line, but for --train_tmx: {path}."
+        )
+    yield from _text_lines(path, report)
+
+
+def read_segments(path: str | Path) -> Iterator[str]:
+    """Yields the texts of the `<seg>` elements of a file with any name, with entities
+    replaced.
+
+    These files are not well-formed XML (bare `&`), so each line is searched for
+    elements. Raises as `read_lines`, and ValueError with the line of an element that
+    does not end on it, and if there are none.
+    """
+    count = 0
+    for number, line in enumerate(_text_lines(path), start=1):
+        texts = SEGMENT.findall(line)
+        if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
             raise ValueError(
-                f"Text must have a sentence on each line. Received: {shown(path)}, with"
-                f" {markup[0].strip()!r}. Save its text in that way; or its pairs as"
-                " .tmx, for t2t-datagen --train_tmx."
+                f"{shown(path)}, line {number}: each <seg> must end on its line with"
+                " </seg>."
             )
-        yield first
-        break
-    yield from lines
+        count += len(texts)
+        yield from map(unescape, texts)
+    if not count:
+        raise ValueError(f"{shown(path)} must hold <seg> elements.")
+
+
+def unescape(text: str) -> str:
+    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays
+    one line.
+
+    `html.unescape` would also replace `&lt` without a semicolon.
+    """
+    text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    return text.replace("\n", " ").strip()
 
 
 def read_parallel(
@@ -99,15 +116,14 @@ def read_parallel(
     file of a pair has more lines than the other, and for empty files.
     """
     for paths in zip(source_paths, target_paths, strict=True):
-        source_count = 0
-        target_count = 0
+        counts = [0, 0]
         for source, target in itertools.zip_longest(*map(read_lines, paths)):
-            source_count += source is not None
-            target_count += target is not None
+            counts[0] += source is not None
+            counts[1] += target is not None
             if source is not None and target is not None:
                 yield source, target
-        counts = {str(paths[0]): source_count, str(paths[1]): target_count}
-        check_line_counts(counts, "Check that they belong together and are complete.")
+        by_name = dict(zip(map(str, paths), counts, strict=True))
+        check_line_counts(by_name, "Check that they are complete.")
 
 
 def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
@@ -122,9 +138,9 @@ def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise ValueError(
-                f"{path}, line {number}: a line must have two columns, source and"
-                f" target, with a tab between them. Received: {len(columns)},"
-                f" {line[:80]!r}. cut -f1,2 OLD > NEW keeps the first two."
+                f"{path}, line {number}: a line must have two columns with a tab"
+                f" between them. Received: {len(columns)}, {line[:80]!r}. cut -f1,2"
+                " keeps the first two."
             )
         yield columns[0], columns[1]
     check_line_counts({str(path): number}, "Check that it is complete.")
@@ -149,26 +165,13 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     folders.
 
     A file whose name ends in `.gz`, `.xz` or `.bz2` is compressed. Links and devices
-    are written as by `atomic_file`. Raises OSError if `path` cannot be written; and
-    ValueError, without writing, for a line that contains a line break.
+    are written as by `atomic_file`. Raises OSError if `path` cannot be written.
     """
     path = Path(path)
     check_writable(path)
     with atomic_file(path) as file, compressed(file, path) as output:
-        for number, line in enumerate(lines, start=1):
-            if "\n" in line:
-                raise ValueError(
-                    f"{path}, line {number}: a line must not contain a line break."
-                    f" Received: {line!r}."
-                )
+        for line in lines:
             output.write(f"{line}\n".encode())
-
-
-def read_segments(path: str | Path) -> Iterator[str]:
-    """Yields the texts of the `<seg>` elements of a file with any name; raises as
-    `read_lines` and `sgm.segments`.
-    """
-    return sgm.segments(_text_lines(path), shown(path))
 
 
 def _text_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
@@ -178,40 +181,68 @@ def _text_lines(path: str | Path, report: Report | None = None) -> Iterator[str]
                 _check_start(line, path)
             while line.startswith(codecs.BOM_UTF8):
                 line = line.removeprefix(codecs.BOM_UTF8)
+                if not line:  # the file ends in a byte order mark, not in a line
+                    return
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
                 fault = ValueError(
                     f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
                     f" 0x{line[error.start]:02x} after {error.start} bytes of the line."
-                    " Convert the file with iconv, or correct the line."
+                    " Convert the file with iconv, or unpack it."
                 )
                 if report is None:
                     raise fault from None
                 report(fault)
-                text = "\n"
-            if text:  # empty only if the file ends in a byte order mark, not in a line
-                yield text.removesuffix("\n").removesuffix("\r")
+                text = ""
+            yield text.removesuffix("\n").removesuffix("\r")
 
 
 def _check_start(line: bytes, path: str | Path) -> None:
     """Raises ValueError if the first line shows that a file is not text with lines."""
-    kind = "a tar archive or UTF-16" if line.count(0) * 3 > len(line) else ""
-    for magic, name in OTHER_DATA.items():
-        if line.startswith(magic):
-            kind = name
+    kind = ""
+    if line.startswith(b"PK\3\4") or line.count(0) * 3 > len(line):
+        kind = "UTF-16 or an archive"
+    elif b"\r" in line[:-1] and not line.endswith(b"\n"):
+        kind = "text with CR and no LF"
     if kind:
         raise ValueError(
-            f"Text must be UTF-8. Received: {shown(path)}, which is {kind}. Unpack it,"
-            " or convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
-        )
-    if b"\r" in line[:-1] and not line.endswith(b"\n"):
-        raise ValueError(
-            f"A line must end with LF or CR LF. Received: {shown(path)}, which has CR"
-            " and no LF. Convert it: tr '\\r' '\\n' < OLD > NEW."
+            f"Text must be UTF-8 with LF at the ends of lines. Received: {shown(path)},"
+            f" which is {kind}. Unpack it, or use iconv or tr '\\r' '\\n'."
         )
 
 
 def shown(path: str | Path) -> str:
     """The name of an input file in messages."""
     return "standard input" if Path(path) == STANDARD_INPUT else str(path)
+
+
+class ReadAhead(Iterator[Any]):
+    """The items of an iterator, which a thread reads; an exception of the iterator is
+    raised in its place.
+    """
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        # items, each with None; then the exception that ended them
+        self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
+        threading.Thread(target=self._read, args=(items,), daemon=True).start()
+
+    def __next__(self) -> Any:
+        item, end = self._queue.get()
+        if end is not None:
+            self._queue.put((item, end))  # further calls find the end again
+            raise end
+        return item
+
+    def ready(self) -> bool:
+        """Whether the next item, or the end, is available without waiting."""
+        return not self._queue.empty()
+
+    def _read(self, items: Iterator[Any]) -> None:
+        end: BaseException = StopIteration()
+        try:
+            for item in items:
+                self._queue.put((item, None))
+        except BaseException as error:
+            end = error
+        self._queue.put((None, end))

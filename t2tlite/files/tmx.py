@@ -12,7 +12,6 @@ from t2tlite.files.compression import opened
 # <hi> is text
 DOCUMENT_MARKUP = ("bpt", "ept", "it", "ph", "ut")
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-SHOWN_LANGUAGES = 10  # in messages
 
 Unit = dict[str, str]  # the text of a translation unit in each language
 
@@ -29,10 +28,9 @@ def read_tmx(
     languages.
     """
     pairs = 0
-    seen: dict[str, None] = {}  # in order
+    languages: dict[str, None] = {}  # in order
     for unit in _units(path):
-        if len(seen) < SHOWN_LANGUAGES:
-            seen.update(dict.fromkeys(unit))
+        languages |= dict.fromkeys(unit)
         source = _in_unit(unit, source_language)
         target = _in_unit(unit, target_language)
         if source and target and source != target:
@@ -40,9 +38,9 @@ def read_tmx(
             yield unit[source], unit[target]
     if not pairs:
         raise ValueError(
-            "A TMX file must have translation units in --source_language and"
-            f" --target_language. Received: {source_language or 'none'} and"
-            f" {target_language or 'none'}; {path} has {', '.join(seen) or 'no units'}."
+            "A TMX file must have units in --source_language and --target_language."
+            f" Received: {source_language!r} and {target_language!r}; {path} has"
+            f" {', '.join(languages) or 'no units'}."
         )
 
 
@@ -50,16 +48,14 @@ def _in_unit(unit: Unit, language: str) -> str | None:
     """The language of a unit that has this code, or else one that differs by a region;
     None if there is neither.
     """
-    if not language:
-        return None
     wanted = _tag(language)
     near = None
     for name in unit:
         tag = _tag(name)
         if tag == wanted:
             return name
-        if tag.startswith(wanted) or wanted.startswith(tag):
-            near = near or name
+        if not near and (tag.startswith(wanted) or wanted.startswith(tag)):
+            near = name
     return near
 
 
@@ -72,10 +68,7 @@ def _units(path: Path) -> Iterator[Unit]:
     try:
         with opened(path) as file:
             elements = ElementTree.iterparse(file, ("start", "end"))
-            _, root = next(elements)
-            if _local(root) != "tmx":
-                raise ValueError("a document other than <tmx>")
-            body = root
+            _, body = next(elements)
             for event, element in elements:
                 if event == "start" and _local(element) == "body":
                     body = element
@@ -85,19 +78,18 @@ def _units(path: Path) -> Iterator[Unit]:
     # LookupError and ValueError: encodings that expat does not know
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ValueError(
-            f"{path} must be TMX in plain XML. Received: {error}. Export it again, in"
-            " UTF-8 and without a DTD."
+            f"{path} must be TMX in UTF-8, without a DTD. Received: {error}."
         ) from error
 
 
 def _unit(element: ElementTree.Element) -> Unit:
     """The texts of a translation unit."""
     unit: Unit = {}
-    for variant in element:
+    for variant in element.iterfind("{*}tuv"):
         language = variant.get(LANGUAGE) or variant.get("lang") or ""
-        for segment in variant:
-            if _local(segment) == "seg":
-                unit.setdefault(language, _text(segment))
+        segment = variant.find("{*}seg")
+        if segment is not None:
+            unit.setdefault(language, _text(segment))
     return unit
 
 

@@ -13,7 +13,7 @@ from tiny_task import contents
 
 import t2tlite
 from t2tlite.bin import t2t_trainer
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 from t2tlite.run_folder import RunFolder
 
 

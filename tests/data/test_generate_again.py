@@ -16,7 +16,7 @@ from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.files import atomic_file
-from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import only_process
 from t2tlite.problems.parallel_text import ParallelText
 
 

@@ -79,11 +79,9 @@ class Lives:
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
         self.server = server
-        self.work, self.output, self.events = (
-            folder / "work",
-            folder / "out",
-            folder / "events",
-        )
+        self.work = folder / "work"
+        self.output = folder / "out"
+        self.events = folder / "events"
 
     def begin(self) -> None:
         """Makes an empty folder of work: always the same path, which some files of a
@@ -109,14 +107,10 @@ class Lives:
             *moment,
         )
         print(json.dumps(life), file=self.server.stdin, flush=True)
-        status, output = (
-            int(self.server.stdout.readline()),
-            self.output.read_text(errors="replace"),
-        )
-        assert status in (
-            0,
-            signal.SIGKILL,
-        ), f"{stage} ended with status {status}: {output[-2000:]}"
+        status = int(self.server.stdout.readline())
+        output = self.output.read_text(errors="replace")
+        failure = f"{stage} ended with status {status}: {output[-2000:]}"
+        assert status in (0, signal.SIGKILL), failure
         return status == signal.SIGKILL, output, json.loads(self.events.read_text())
 
 
@@ -139,28 +133,19 @@ def contents(work: Path) -> dict[str, object]:
     savings.
     """
     files: dict[str, object] = {}
-    for path in sorted(
-        path
-        for path in work.rglob("*")
-        if path.is_file() and "package" not in path.parts
-    ):
+    for path in work.rglob("*"):
+        if not path.is_file() or "package" in path.parts:
+            continue
         name = str(path.relative_to(work))
         # a metric of dev that was written twice counts once, as TensorBoard shows
         if path.name.startswith("events."):
-            accumulator = EventAccumulator(
-                str(path), size_guidance={"tensors": 0}
-            ).Reload()
-            for tag in accumulator.Tags()["tensors"]:
-                if tag.startswith("dev/"):
-                    files |= {
-                        f"{tag} {e.step}": e.tensor_proto.tensor_content
-                        for e in accumulator.Tensors(tag)
-                    }
+            accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+            for tag in accumulator.Reload().Tags()["tensors"]:
+                for e in accumulator.Tensors(tag) if tag.startswith("dev/") else ():
+                    files[f"{tag} {e.step}"] = e.tensor_proto.tensor_content
         elif path.suffix == ".index":
-            files[name] = {
-                key: np.asarray(array).tobytes()
-                for key, array in tensors(path.with_suffix("")).items()
-            }
+            for key, array in tensors(path.with_suffix("")).items():
+                files[f"{name} {key}"] = np.asarray(array).tobytes()
         elif path.suffix == ".json":
             files[name] = without_times(json.loads(path.read_text()))
         else:
@@ -170,17 +155,12 @@ def contents(work: Path) -> dict[str, object]:
 
 
 def without_times(record: object) -> object:
-    if isinstance(record, dict):
-        return {
-            name: without_times(value)
-            for name, value in record.items()
-            if "seconds" not in name
-        }
-    return (
-        [without_times(value) for value in record]
-        if isinstance(record, list)
-        else record
-    )
+    if isinstance(record, list):
+        return [without_times(value) for value in record]
+    if not isinstance(record, dict):
+        return record
+    names = [name for name in record if "seconds" not in name]
+    return {name: without_times(record[name]) for name in names}
 
 
 @pytest.mark.slow

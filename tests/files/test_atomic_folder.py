@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
-from t2tlite.files.lock import only_process
+from t2tlite.files.atomic_file import atomic_folder
+from t2tlite.files.own_files import only_process
 
 
 @pytest.fixture
@@ -113,22 +113,5 @@ def test_what_a_killed_process_left_is_put_back_or_removed(target, work, moved_a
 def test_a_lock_in_the_work_folder_stays_until_it_is_released(target, work):
     with only_process(work, "build"):
         build(target, work, "red")
-        remove_leftovers(work)
         assert [path.name for path in work.iterdir()] == [".lock"]
     assert not work.exists()
-
-
-def test_files_can_be_placed_one_by_one(target, work):
-    """As checkpoints are, among others."""
-    build(target, work, "red")
-
-    def place(folder, beside):
-        (folder / "bread").rename(beside / "bread")
-
-    with atomic_folder(target, work, place=place) as unfinished:
-        (unfinished / "bread").write_text("rye")
-        (unfinished / "crumbs").write_text("")
-    assert contents(target.parent) == {
-        "house/cellar/wine": "red",
-        "house/bread": "rye",
-    }

@@ -43,14 +43,9 @@ def test_not_found(run, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
     with pytest.raises(
         FileNotFoundError,
-        match=rf"no checkpoint at {empty}\. .* Train first, or name another\.",
+        match=rf"no checkpoint at {empty}\. .*{empty} has none\.$",
     ):
         find_checkpoint(empty)
-    with pytest.raises(
-        FileNotFoundError,
-        match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\.",
-    ):
-        find_checkpoint(run, f"{run}/model.ckpt-41")
     with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\."):
         checkpoint_at(empty)
 
@@ -100,16 +95,6 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(elsewhere / "averaged")
     assert find_checkpoint(run, ".") == "model.ckpt-7"
     monkeypatch.chdir(elsewhere)
-    message = rf"no checkpoint at {run}/averaged\. .*ckpt-100\. Choose "
+    message = rf"no checkpoint at {run}/averaged\. .*ckpt-100\.$"
     with pytest.raises(FileNotFoundError, match=message):
         find_checkpoint(run, "averaged")
-
-
-def test_what_there_is_instead_is_named(with_best):
-    message = (
-        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best/model\.ckpt-17,"
-        r" averaged/model\.ckpt-100\. "
-        r"Choose newest, best, averaged, a step, or a path with a /\.$"
-    )
-    with pytest.raises(FileNotFoundError, match=message):
-        find_checkpoint(with_best, "41")

@@ -11,12 +11,11 @@ from pathlib import Path
 import portalocker
 import pytest
 
-from t2tlite.files import lock
-from t2tlite.files.lock import LOCK, only_process, open_locked
+from t2tlite.files.own_files import LOCK, locked, only_process
 
 REFUSED = (
     r"^Only one process at a time can bake\. Received: .*/oven, which another process"
-    r" is using\. Wait until it is done"
+    r" is using\.$"
 )
 
 
@@ -62,7 +61,9 @@ def test_a_process_can_wait_for_the_other(tmp_path):
 
 def test_the_lock_ends_with_a_process_that_is_killed(tmp_path):
     oven = tmp_path / "oven"
-    code = "import pathlib, sys, time; from t2tlite.files.lock import only_process\n"
+    code = (
+        "import pathlib, sys, time; from t2tlite.files.own_files import only_process\n"
+    )
     code += (
         "with only_process(pathlib.Path(sys.argv[1]), 'bake'): print('locked',"
         " flush=True); time.sleep(600)"
@@ -115,31 +116,15 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 def test_a_file_that_another_process_renames_before_it_is_locked(tmp_path, monkeypatch):
     """What is then written goes to a file of that name, and not to the one renamed."""
-    part, whole, lock_handle = tmp_path / "out.part", tmp_path / "out", lock._lock
+    part, whole, lock_handle = tmp_path / "out.part", tmp_path / "out", portalocker.lock
     part.write_text("theirs")
 
-    def rename_first(handle, wait):
+    def rename_first(handle, flags):
         if not whole.exists():
             part.rename(whole)
-        return lock_handle(handle, wait)
+        lock_handle(handle, flags)
 
-    monkeypatch.setattr(lock, "_lock", rename_first)
-    handle = open_locked(part)
-    os.write(handle, b"ours")
-    os.close(handle)
+    monkeypatch.setattr(portalocker, "lock", rename_first)
+    with locked(part, "bake") as handle:
+        os.write(handle, b"ours")
     assert (whole.read_text(), part.read_text()) == ("theirs", "ours")
-
-
-def test_windows_waits_in_turns(tmp_path, monkeypatch):
-    """Its lock gives up after ten seconds, as if another process had it for good."""
-    lock_handle, tries = portalocker.lock, []
-
-    def busy_twice(handle: int, how: portalocker.LockFlags) -> None:
-        tries.append(how)
-        if len(tries) < 3:
-            raise portalocker.AlreadyLocked("busy")
-        lock_handle(handle, how)
-
-    monkeypatch.setattr(portalocker, "lock", busy_twice)
-    with only_process(tmp_path / "oven", "bake", wait=True):
-        assert tries == [portalocker.LockFlags.EXCLUSIVE] * 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.files.atomic_folder import atomic_folder
+from t2tlite.files.atomic_file import atomic_folder
 from t2tlite.files.own_files import own, remove, remove_files
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.files.text_files import ReadAhead
 
 
 def test_items_in_order_then_the_end_again_and_again():
@@ -14,27 +14,17 @@ def test_items_in_order_then_the_end_again_and_again():
     assert items.ready()
 
 
-def test_an_error_comes_after_the_items_before_it():
-    def lines():
-        yield "a"
-        raise ValueError("line 2 is bad")
-
-    items = ReadAhead(lines())
-    assert next(items) == "a"
-    with pytest.raises(ValueError, match="line 2 is bad"):
-        next(items)
-
-
-def test_nothing_is_ready_before_it_arrives():
+def test_errors_come_in_their_place():
     gate = threading.Event()
 
     def lines():
         yield "a"
         gate.wait(60)
-        yield "b"
+        raise ValueError("line 2 is bad")
 
     items = ReadAhead(lines())
     assert next(items) == "a"
     assert not items.ready()
     gate.set()
-    assert next(items) == "b"
+    with pytest.raises(ValueError, match="line 2 is bad"):
+        next(items)

@@ -60,9 +60,7 @@ check_not_overwritten([("--out", eval(sys.argv[1]))], [("--in", eval(sys.argv[2]
     [
         ("< text", "'hard'", "0"),
         ("< text", "'text'", "'/dev/stdin'"),
-        ("< text", "'text'", "'/proc/self/fd/0'"),
-        (">> text", "1", "'symbolic'"),
-        (">> text", "'/dev/stdout'", "'text'"),
+        (">> text", "'/dev/stdout'", "'symbolic'"),
         ("< text >> text", "1", "0"),
     ],
 )

@@ -41,9 +41,7 @@ def test_broken_segments_name_file_and_line(tmp_path: Path) -> None:
             ValueError, match=r"x\.sgm, line 3: each <seg> must end on its line"
         ):
             read(path, text)
-    with pytest.raises(
-        ValueError, match=r"must hold <seg .* Received: .*x\.sgm without any"
-    ):
+    with pytest.raises(ValueError, match=r"x\.sgm must hold <seg> elements\."):
         read(tmp_path / "x.sgm", "plain text\n")
     path.write_bytes(b'<seg id="1">\xe4</seg>\n')
     with pytest.raises(ValueError, match=r"x\.sgm, line 1: text must be UTF-8"):
@@ -70,22 +68,10 @@ def test_segments_under_any_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["memory.tmx", "project.XLIFF", "de.po", "letter.docx", "newstest2021.xml"],
+    ["memory.tmx", "project.XLIFF", "de.po", "newstest2021.xml"],
 )
 def test_other_formats_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a\n")
-    message = rf"sentence on each line.*{name}, with '\..*Save .*datagen --train_tmx"
+    message = rf"sentence on each line, but for --train_tmx: .*{name}\."
     with pytest.raises(ValueError, match=message):
         next(read_lines(tmp_path / name))
-
-
-@pytest.mark.parametrize(
-    "line", ['<?xml version="1.0"?>', '<srcset setid="x">', "\ufeff<!DOCTYPE html>"]
-)
-def test_markup_under_the_name_of_text_is_refused(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ValueError, match=r"train\.en, with '<"):
-        read(tmp_path / "train.en", f"{line}\n<seg>A</seg>\n")
-    assert read(tmp_path / "train.en", "<b> is a tag\n<?xml\n") == [
-        "<b> is a tag",
-        "<?xml",
-    ]

@@ -69,8 +69,7 @@ def test_lines_end_at_newlines_alone(
 def test_several_members_are_one_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"text{ending}"
     compress = COMPRESS[ending]
-    padding = b"\0" * 4 if ending == ".xz" else b""
-    path.write_bytes(compress(b"a\nb") + padding + compress(b"c\nd\n") + padding)
+    path.write_bytes(compress(b"a\nb") + compress(b"c\nd\n"))
     assert list(text_files.read_lines(path)) == ["a", "bc", "d"]
 
 
@@ -116,35 +115,33 @@ def _tar(content: bytes) -> bytes:
 TEXT = "one line of text\nand another\n"
 # what `printf 'a\n' | zstd` writes
 ZSTD = bytes.fromhex("28b52ffd0458110000610a55c8cc1e")
+ARCHIVE = r"x, which is UTF-16 or an archive\. Unpack it, or use iconv"
+NOT_UTF8 = (
+    r"x, line 1: text must be UTF-8\. .* Convert the file with iconv, or unpack it"
+)
+CR_ALONE = r"x, which is text with CR and no LF\. .* tr '\\r' '\\n'"
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "kind"),
+    ("content", "message"),
     [
-        ("x.zip", _zip(b"a\n"), "a zip archive"),
-        ("x.zst", ZSTD, "zstd data"),
-        ("x.tar", _tar(b"a\n"), "a tar archive or UTF-16"),
-        ("x.tar.gz", gzip.compress(_tar(b"a\n")), "a tar archive or UTF-16"),
-        ("x.txt", TEXT.encode("utf-16"), "UTF-16 or UTF-32"),
-        ("x.txt", TEXT.encode("utf-16-le"), "a tar archive or UTF-16"),
-        ("x.txt", TEXT.encode("utf-16-be"), "a tar archive or UTF-16"),
-        ("x.txt", TEXT.encode("utf-32"), "UTF-16 or UTF-32"),
+        (_zip(b"a long line of text, and without zeros\n"), ARCHIVE),
+        (ZSTD, NOT_UTF8),
+        (_tar(b"a\n"), ARCHIVE),
+        (gzip.compress(_tar(b"a\n")), ARCHIVE),
+        (TEXT.encode("utf-16"), NOT_UTF8 + "|" + ARCHIVE),
+        (TEXT.encode("utf-16-le"), ARCHIVE),
+        (TEXT.encode("utf-16-be"), ARCHIVE),
+        (b"a\rb\rc\r", CR_ALONE),
+        (gzip.compress(b"a\rb\rc"), CR_ALONE),
     ],
     ids=itertools.count(),
 )
-def test_what_is_not_text_is_named(
-    tmp_path: Path, name: str, content: bytes, kind: str
+def test_what_is_not_text_is_refused(
+    tmp_path: Path, content: bytes, message: str
 ) -> None:
-    (tmp_path / name).write_bytes(content)
-    message = rf"Received: .*{name}, which is {kind}\. Unpack it, or convert it: iconv"
-    with pytest.raises(ValueError, match=message):
-        list(text_files.read_lines(tmp_path / name))
-
-
-@pytest.mark.parametrize("content", [b"a\rb\rc\r", gzip.compress(b"a\rb\rc", mtime=0)])
-def test_lines_that_end_in_cr_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(ValueError, match=r"x, which has CR and no LF\. Convert it"):
+    with pytest.raises(ValueError, match=message):
         list(text_files.read_lines(tmp_path / "x"))
 
 
@@ -153,6 +150,8 @@ def test_compressed_data_under_another_name(tmp_path: Path, ending: str) -> None
     for name in ("x.txt", "x.gz"):
         (tmp_path / name).write_bytes(COMPRESS[ending](b"a\n"))
         assert list(text_files.read_lines(tmp_path / name)) == ["a"]
+    (tmp_path / "x.gz").write_bytes(b"a\n")  # not compressed
+    assert list(text_files.read_lines(tmp_path / "x.gz")) == ["a"]
     (tmp_path / "x.txt").write_bytes(COMPRESS[ending](gzip.compress(b"a\n")))
     with pytest.raises(ValueError, match=r"x\.txt, line 1: text must be UTF-8"):
         list(text_files.read_lines(tmp_path / "x.txt"))
@@ -170,8 +169,6 @@ def _broken(ending: str) -> dict[str, bytes]:
         "only a header": whole[:10],
         "wrong checksum": bytes(flipped),
         "scrambled": bytes(scrambled),
-        "plain text": b"a line of text\n",
-        "empty": b"",
         "rubbish after the end": whole + b"rubbish",
         "second stream cut off": whole + whole[:-20],
     }
@@ -182,7 +179,7 @@ def _broken(ending: str) -> dict[str, bytes]:
 def test_broken_data_names_the_file(tmp_path: Path, ending: str, kind: str) -> None:
     path = tmp_path / f"broken{ending}"
     path.write_bytes(_broken(ending)[kind])
-    message = rf" data must be complete\. Received: .*broken\{ending}: .*Download it"
+    message = rf" data must be complete\. Received: .*broken\{ending}: "
     with pytest.raises(ValueError, match=message):
         list(text_files.read_lines(path))
 
@@ -280,10 +277,5 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         text_files.write_lines(path, stop())
-    with pytest.raises(
-        ValueError,
-        match=r"out, line 2: a line must not contain a line break\. Received: 'a\\nb'",
-    ):
-        text_files.write_lines(path, ["new", "a\nb"])
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]

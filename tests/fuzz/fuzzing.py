@@ -215,9 +215,7 @@ def damaged_json(content: bytes) -> st.SearchStrategy[bytes]:
 def _edited(draw: st.DrawFn, document: Any) -> Any:
     paths = list(_paths(document))
     path = draw(st.sampled_from(paths))
-    how = draw(
-        st.sampled_from(["replace"] * 5 + ["move", "remove", "rename", "add", "wrap"])
-    )
+    how = draw(st.sampled_from(["replace"] * 5 + ["move", "remove", "rename", "add"]))
     if not path:
         return (
             draw(VALUES)
@@ -235,10 +233,6 @@ def _edited(draw: st.DrawFn, document: Any) -> Any:
         parent[draw(st.sampled_from(["", "x", *map(str, parent)]))] = draw(VALUES)
     elif how == "move":
         parent[key] = copy.deepcopy(_at(document, draw(st.sampled_from(paths))))
-    elif how == "wrap":
-        parent[key] = draw(
-            st.sampled_from([[parent[key]], {"": parent[key]}, str(parent[key])])
-        )
     else:
         parent[key] = draw(VALUES)
     return document

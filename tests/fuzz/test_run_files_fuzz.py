@@ -102,15 +102,13 @@ def cases(files: dict[str, list[str]]) -> list:
     """(file, command) for each; `make test` leaves most of them out, since the commands
     take long.
     """
-    pairs = [
-        (file, command) for file, commands in files.items() for command in commands
-    ]
-    return [
-        pytest.param(
-            *p, marks=() if p in QUICK else pytest.mark.slow, id=f"{p[1]}-{p[0]}"
-        )
-        for p in pairs
-    ]
+    parameters = []
+    for file, commands in files.items():
+        for command in commands:
+            marks = () if (file, command) in QUICK else pytest.mark.slow
+            case = pytest.param(file, command, marks=marks, id=f"{command}-{file}")
+            parameters.append(case)
+    return parameters
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -222,10 +220,8 @@ def case(tiny_run, template, tmp_path):
         folder = Path(shutil.copytree(template, tmp_path / str(next(folders))))
         path_of(folder, file).write_bytes(content)
         main, text = FLAGS[command]
-        words = [
-            word.replace("+", " ").replace("PACKAGE", str(tiny_run.package))
-            for word in text.split()
-        ]
+        text = text.replace("PACKAGE", str(tiny_run.package))
+        words = [word.replace("+", " ") for word in text.split()]
         with (
             pytest.MonkeyPatch.context() as patch,
             contextlib.redirect_stdout(io.StringIO()) as out,

@@ -1,6 +1,7 @@
 """Trees: read, cleaned, linearised, restored from any sequence, drawn and scored."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 from fuzzing import EXAMPLES, LINES, TEXTS, damaged_bytes, run_command, survives
@@ -130,34 +131,24 @@ def test_any_trees_scored(gold, predicted):
     assert same.matched == same.gold
 
 
+def write(path: Path, lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    path.write_text(text, encoding="utf-8", errors="replace")
+
+
 @given(gold=st.lists(BRACKETED, max_size=3), predicted=st.lists(BRACKETED, max_size=3))
 def test_t2t_evalb(gold, predicted, tmp_path):
-    for name, lines in (("gold", gold), ("predicted", predicted)):
-        (tmp_path / name).write_text(
-            "".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace"
-        )
-    run_command(
-        t2t_evalb.main,
-        f"--gold={tmp_path}/gold",
-        f"--predicted={tmp_path}/predicted",
-        "--sentences",
-    )
+    write(tmp_path / "gold", gold)
+    write(tmp_path / "predicted", predicted)
+    flags = [f"--{name}={tmp_path}/{name}" for name in ("gold", "predicted")]
+    run_command(t2t_evalb.main, *flags, "--sentences")
 
 
-@given(
-    lines=st.lists(
-        st.tuples(
-            st.sampled_from([*KEYWORDS, "#", ""]),
-            TEXTS,
-            st.sampled_from(["", " 1", " a b", " ٣", " " + "9" * 5000]),
-        )
-    )
-)
+VALUES = st.sampled_from(["", " 1", " a b", " ٣", " " + "9" * 5000])
+LINE = st.tuples(st.sampled_from([*KEYWORDS, "#", ""]), TEXTS, VALUES).map("".join)
+
+
+@given(lines=st.lists(LINE))
 def test_parameters_of_evalb(lines, tmp_path):
-    path = tmp_path / "fuzz.prm"
-    path.write_text(
-        "".join(f"{''.join(line)}\n" for line in lines),
-        encoding="utf-8",
-        errors="replace",
-    )
-    survives(lambda: read_parameters(path))
+    write(tmp_path / "fuzz.prm", lines)
+    survives(lambda: read_parameters(tmp_path / "fuzz.prm"))

@@ -15,7 +15,7 @@ from tiny_run import trainer_flags
 from tiny_training import part_of
 from tiny_transformer import SOURCES, TARGETS, make_transformer
 
-from t2tlite.quiet import import_tensorflow
+from t2tlite.machine import import_tensorflow
 from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import make_train_step
 

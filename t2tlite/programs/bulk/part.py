@@ -28,8 +28,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from t2tlite.console import say
 from t2tlite.decoding.text_decoder import NO_FILE, Origin
-from t2tlite.files import atomic_file, compression, lock, own_files
-from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.files import atomic_file, compression, own_files
+from t2tlite.files.text_files import ReadAhead
 from t2tlite.tasks.task import Output
 
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
@@ -229,7 +229,7 @@ def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
     """
     with (
         atomic_file.full_disk_is_named(target),
-        lock.locked(part_file(target), f"decode to {target.name}") as handle,
+        own_files.locked(part_file(target), f"decode to {target.name}") as handle,
         open(handle, "r+b", closefd=False) as file,
     ):
         atomic_file.remove_temporary_files(target.parent, target.name)

@@ -24,12 +24,12 @@ from t2tlite.data import language_codes
 from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files import atomic_file, lock, own_files, records, same_file
-from t2tlite.files.atomic_folder import atomic_folder
+from t2tlite.files import atomic_file, own_files, records, same_file
+from t2tlite.files.atomic_file import atomic_folder
+from t2tlite.machine import quiet_stderr
 from t2tlite.programs.export import ctranslate2_engine, ctranslate2_spec
 from t2tlite.programs.export.ctranslate2_engine import FLOAT32, CTranslate2Engine
 from t2tlite.programs.templates import fill_in
-from t2tlite.quiet import quiet_stderr
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.types import Seq2SeqModel
@@ -364,7 +364,7 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
     folder = plan.folder
     work = own_files.own(folder.with_name(f".{folder.name}.exporting"))
     with (
-        lock.only_process(work, "export to a folder"),
+        own_files.only_process(work, "export to a folder"),
         atomic_folder(folder, work, plan.check_replaceable) as unfinished,
     ):
         say(f"Writing the model as {name} ...")

@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2tlite import registry
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.files import checkpoint_paths, lock
+from t2tlite.files import checkpoint_paths, own_files
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.machine import cores_each
 from t2tlite.models.ensemble import Ensemble
@@ -91,7 +91,7 @@ def average_run(
     Raises ValueError if another process is averaging them.
     """
     target = folder.averaged_folder
-    with lock.only_process(target, "average a run's checkpoints"):
+    with own_files.only_process(target, "average a run's checkpoints"):
         checkpoint_paths.remove_unfinished(target)
         path = checkpoints.average_checkpoints(averaged, target)
     if dataset is None:

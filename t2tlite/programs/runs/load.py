@@ -24,12 +24,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
-from t2tlite.files import (
-    atomic_folder,
-    lock,
-    own_files,
-    same_file,
-)
+from t2tlite.files import atomic_file, own_files, same_file
 from t2tlite.files.checkpoint_paths import (
     checkpoint_files,
     checkpoint_identity,
@@ -37,11 +32,10 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     step_of,
 )
-from t2tlite.machine import check_not_forked
+from t2tlite.machine import check_not_forked, import_tensorflow
 from t2tlite.programs.export import ctranslate2_engine
 from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Identity
 from t2tlite.training.cost import count_parameters
@@ -215,7 +209,7 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
     """
     converted = path.parent
     quantization = path.name.partition("-")[0]
-    with lock.only_process(converted, "convert a run's model", wait=True):
+    with own_files.only_process(converted, "convert a run's model", wait=True):
         if path.is_dir():  # another process has made it meanwhile
             return
         say(
@@ -224,7 +218,7 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         )
         checkpoints = _keras_run().checkpoints
         weights = checkpoints.read_weights(checkpoint, parameters)
-        with atomic_folder.atomic_folder(path, converted / ".converting") as unfinished:
+        with atomic_file.atomic_folder(path, converted / ".converting") as unfinished:
             hparams = folder.hparams()
             convert(hparams, weights, folder.encoders(), unfinished, quantization)
         for other in converted.iterdir():

@@ -21,7 +21,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files import checkpoint_paths, lock
+from t2tlite.files import checkpoint_paths, own_files
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.load import after_training
 from t2tlite.programs.runs.training import Training, dataset_of
@@ -94,7 +94,7 @@ def _train(
     count = replicas.num_replicas_in_sync
     with Signals() as signals, contextlib.ExitStack() as locked:
         if workers.is_chief(replicas):
-            locked.enter_context(lock.only_process(folder.path, "train a run"))
+            locked.enter_context(own_files.only_process(folder.path, "train a run"))
             checkpoint_paths.remove_unfinished(folder.path)
             checkpoint_paths.remove_unfinished(folder.best_folder)
         else:

@@ -19,12 +19,11 @@ from typing import (
 
 import numpy as np
 
-from t2tlite.config import DecodeHParams
+from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Engine, Sentence, rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
 from t2tlite.programs.visualise.attention import Attention

@@ -11,7 +11,7 @@ from typing import Any
 import t2tlite
 from t2tlite.console import progress_bar, say
 from t2tlite.data.manifest import ImportedFrom, RunManifest
-from t2tlite.files import checkpoint_paths, lock, records, same_file
+from t2tlite.files import checkpoint_paths, own_files, records, same_file
 from t2tlite.files.text_files import check_file
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.run_folder import RunFolder
@@ -176,7 +176,7 @@ def import_run(
     )
     model = Transformer.from_hparams(hparams, *sizes)
     with (
-        lock.only_process(folder.path, "import into a run"),
+        own_files.only_process(folder.path, "import into a run"),
         writing("The checkpoints", folder),
     ):
         checkpoint_paths.remove_unfinished(folder.path)

@@ -8,7 +8,7 @@ import pytest
 from bulk_cases import names
 
 from t2tlite.decoding.text_decoder import Origin
-from t2tlite.files.lock import locked
+from t2tlite.files.own_files import locked
 from t2tlite.files.text_files import read_lines
 from t2tlite.programs.bulk.part import (
     PART_HEADER,
