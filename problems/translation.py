@@ -16,7 +16,7 @@ from typing import Any
 
 from t2tlite.data.problem import option
 from t2tlite.data.splits import DEV, TEST, TRAIN
-from t2tlite.files import sgm, text_files
+from t2tlite.files import text_files
 from t2tlite.problems.corpus import TFDS_FOLDER, Corpora, Corpus, FilePair, Pairs
 from t2tlite.registry import register_problem
 
@@ -112,7 +112,7 @@ class Wmt14(Corpus):
                 f" {type(error).__name__}: {error}"
             ) from error
         # its test set comes from .sgm, whose entities it does not replace
-        clean = sgm.unescape if split == TEST else str
+        clean = text_files.unescape if split == TEST else str
         for example in tfds.as_numpy(dataset):
             source = example["en"].decode().removesuffix("\r")
             target = example[foreign].decode().removesuffix("\r")

@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from t2tlite import tensor2tensor_names
+
 T = TypeVar("T", bound=Callable[..., Any])
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
@@ -50,8 +52,13 @@ def register_problem(cls: T) -> T:
     """Registers a Problem class under its name in snake case. The name with `_rev`
     swaps source and target.
 
-    Raises ValueError if the name is taken or ends in `_rev`.
+    Raises ValueError if the name is taken or ends in `_rev`, or the class is written
+    for tensor2tensor.
     """
+    for attribute in dir(cls):
+        hint = tensor2tensor_names.answer(tensor2tensor_names.ATTRIBUTES, attribute)
+        if hint:
+            raise ValueError(f"{cls.__name__} must be a problem of t2tlite. {hint}")
     return _register("problem", _problems, cls)
 
 
@@ -165,9 +172,10 @@ def registry_help() -> str:
     tables = {"Problems": list_problems(), "Hparam sets": list_hparams()}
     text = ""
     for title, entries in tables.items():
+        width = max(map(len, entries), default=0)
         text += f"{title}:\n"
         for name, summary in entries.items():
-            text += f"  {name:<28}  {summary}\n"
+            text += f"  {name:<{width}}  {summary}\n"
         text += "\n"
     return text.rstrip("\n")
 
@@ -202,8 +210,9 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
     """The entry of a table. Raises ValueError if there is none of this name."""
     if name in table:
         return table[name]
+    answers = tensor2tensor_names.NAMES.get(kind, {})
+    hint = tensor2tensor_names.answer(answers, name) or did_you_mean(name, table)
     raise ValueError(
-        f"There is no {kind} {name!r}. {did_you_mean(name, table)} If it is"
-        " defined in your own package, add --t2t_usr_dir=FOLDER. For tensor2tensor's"
-        " names see docs/from-tensor2tensor.md."
+        f"There is no {kind} {name!r}. {hint} If it is defined in your own package, add"
+        " --t2t_usr_dir=FOLDER."
     )

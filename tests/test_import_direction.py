@@ -282,6 +282,7 @@ def test_import_of_t2tlite_loads_only_settings_and_the_registry():
     assert result.stdout.split() == [
         "t2tlite.machine",
         "t2tlite.registry",
+        "t2tlite.tensor2tensor_names",  # which the registry's messages need
     ]
 
 
@@ -295,7 +296,7 @@ def test_light_modules_load_neither_tensorflow_nor_keras():
         for n in MODULES
         if {n.partition(".")[2], package_of(n).partition(".")[2]} & LIGHT
     ]
-    assert len(names) > 100
+    assert len(names) > 80
     code = (
         "import importlib, sys\n"
         f"for name in {names}:\n"

@@ -138,13 +138,13 @@ def test_help_lists_everything_once(filled):
     registry.register_problem(type("Another", (), {"__doc__": "Another one."}))
     assert registry.registry_help().splitlines() == [
         "Problems:",
-        "  another                       Another one.",
-        "  another_rev                   another with source and target swapped.",
-        "  copy_task                     Copies its input.",
-        "  copy_task_rev                 copy_task with source and target swapped.",
+        "  another        Another one.",
+        "  another_rev    another with source and target swapped.",
+        "  copy_task      Copies its input.",
+        "  copy_task_rev  copy_task with source and target swapped.",
         "",
         "Hparam sets:",
-        "  transformer_mine              One head.",
+        "  transformer_mine  One head.",
     ]
 
 
@@ -183,15 +183,54 @@ def test_a_cell_of_a_notebook_may_run_again(monkeypatch):
         registry.register_hparams(mine)
 
 
+# tensor2tensor's names
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "translate_ende_wmt32k",
+            r"translate_ende_wmt32k: wmt_ende\. If it is defined",
+        ),
+        ("translate_enfr_wmt8k_rev", r": wmt_enfr_rev with --vocab_size=8000\."),
+        ("translate_encs_wmt32k", r": parallel_text with the problem's text\."),
+        (
+            "text2text_tmpdir",
+            r": parallel_text with --train_source=inputs\.train\.txt,",
+        ),
+    ],
+)
+def test_problems_of_tensor2tensor_are_answered(filled, name, message):
+    with pytest.raises(ValueError, match=message):
+        registry.get_problem(name)
+
+
 @pytest.mark.parametrize(
     "name", ["transformer_base_v1", "transformer_big_dr2", "transformer_parsing_big"]
 )
 def test_hparam_sets_of_tensor2tensor_are_answered(name):
-    with pytest.raises(ValueError, match=r"names see docs/from-tensor2tensor\.md\.$"):
+    message = rf"{name}: transformer_\w+ or .* docs/from-tensor2tensor\.md"
+    with pytest.raises(ValueError, match=message):
         t2tlite.get_hparams(name)
     text = (ROOT / "docs" / "from-tensor2tensor.md").read_text(encoding="utf-8")
     [changes] = re.findall(rf"^{name} +\S+, (\S+),?$", text, re.M)
     t2tlite.get_hparams("transformer_base").override(changes.rstrip(","))
+
+
+def test_problem_written_for_tensor2tensor_is_answered(empty):
+    with pytest.raises(ValueError, match=r"generate_samples: pairs\(split, tmp_dir\)"):
+
+        @registry.register_problem
+        class TranslateMine(Problem):
+            def generate_samples(self, data_dir, tmp_dir, dataset_split):
+                yield {"inputs": "a", "targets": "b"}
+
+    with pytest.raises(ValueError, match=r"approx_vocab_size: the field vocab_size\."):
+
+        @registry.register_problem
+        class TranslateOther(Problem):
+            approx_vocab_size = 2**13
 
 
 def test_decorator_with_a_name_is_answered(empty):
