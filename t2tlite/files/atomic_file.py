@@ -21,7 +21,9 @@ from t2tlite.files.own_files import (
     remove_if_empty,
 )
 
-STANDARD_OUTPUT = 1  # the number of the open file
+# /dev/stdout is a symbolic link to one of these
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -91,27 +93,36 @@ def replaceable(path: str | Path) -> Path | None:
     """The regular file, existing or not, to which a path leads through symbolic links,
     or None.
 
-    /dev/stdout is not one, even if standard output is redirected to a file.
+    /dev/stdout is a file descriptor and not a file, even if standard output is
+    redirected to a file.
     """
-    target = Path(path)
-    if target.is_symlink():
-        target = Path(os.path.realpath(target))
-    is_file = target.is_file() or not target.exists()
-    return target if is_file and not _is_standard_output(path) else None
+    target = _follow(Path(path))
+    if isinstance(target, Path) and (target.is_file() or not target.exists()):
+        return target
+    return None
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens for writing what cannot be replaced: a device, a pipe, or standard
-    output.
+    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor
+    (/dev/stdout).
     """
+    target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
-    return open(os.dup(STANDARD_OUTPUT) if _is_standard_output(path) else path, "wb")
+    if isinstance(target, int):
+        target = os.dup(target)
+    return open(target, "wb")
 
 
-def _is_standard_output(path: str | Path) -> bool:
-    with contextlib.suppress(OSError):
-        return os.path.samestat(os.stat(path), os.fstat(STANDARD_OUTPUT))
-    return False
+def _follow(path: Path) -> Path | int:
+    """Where symbolic links lead: a path, or the number of a file descriptor."""
+    start = path
+    for _ in range(MAX_LINKS):
+        if descriptor := DESCRIPTOR.fullmatch(str(path)):
+            return int(descriptor[1])
+        if not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(start))
 
 
 def check_writable(path: str | Path) -> None:

@@ -188,7 +188,7 @@ class Part:
         """Adds what workers have done, and removes their files."""
         for piece in self.pieces.glob("[0-9a-f]" * KEY_DIGITS + ".part"):
             self._append(piece.read_bytes())
-            piece.unlink()
+            own_files.remove(piece)
         atomic_file.remove_temporary_files(self.pieces)
         own_files.remove_if_empty(self.pieces)
 
