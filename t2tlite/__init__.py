@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from t2tlite.data.problem import Problem
     from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
+    from t2tlite.run_records import DevEvaluation
 
 apply_settings()  # before TensorFlow loads
 
@@ -50,25 +51,35 @@ __all__ = [
 
 
 def prepare(
-    problem: str | Problem,
+    problem: str | Problem | None = None,
     data_dir: str | Path = "data",
     *,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    dev_pairs: Iterable[tuple[str, str]] | None = None,
+    test_pairs: Iterable[tuple[str, str]] | None = None,
+    name: str | None = None,
     tmp_dir: str | Path | None = None,
     num_processes: int | None = None,
     **options: Any,
 ) -> Dataset:
-    """Makes the data of a problem, as t2t-datagen does: a vocabulary, token shards and
-    a manifest in `data_dir`/PROBLEM. Complete data is kept, and interrupted work
-    resumes.
+    """Makes the data of a problem, or of pairs of sentences, as t2t-datagen does: a
+    vocabulary, token shards and a manifest in `data_dir`/PROBLEM. Complete data is
+    kept, and interrupted work resumes.
 
     Args:
         problem: the name of a problem, such as parallel_text for files of your own, or
-            a problem.
+            a problem. None for pairs.
         data_dir: the folder that holds a folder for each problem.
+        pairs: (source, target) of each sentence to train on, such as
+            zip(table["en"], table["de"]). They are read once, and kept in memory.
+        dev_pairs: those to evaluate on, which must not be among `pairs`.
+        test_pairs: those of the final test; optional.
+        name: the name of the data of pairs, by default pairs.
         tmp_dir: the folder of raw files, in which downloads are kept too.
         num_processes: CPU cores that encode text; by default all.
         options: the problem's options, such as train_source="train.en". Where several
-            files may be given, one path is enough.
+            files may be given, one path is enough. Those of pairs are vocab_size and
+            others that all problems have, source_language and target_language.
 
     Returns:
         The data, to be given to `train`.
@@ -77,13 +88,22 @@ def prepare(
         FileNotFoundError: a raw file is missing.
         TypeError: `problem` or a folder is of another type.
         ValueError: there is no such problem or option, the text is bad (the message
-            names file and line), or other data is there.
+            names file and line, or the number of a pair), dev_pairs are missing, or
+            other data is there.
     """
-    from t2tlite.data.problem import Problem
+    from t2tlite.data.problem import GivenPairs, Problem
     from t2tlite.programs.runs.training import DataToMake, dataset_of
 
     _register_all()
-    if not isinstance(problem, Problem):
+    given = {}
+    for split, each in (("train", pairs), ("dev", dev_pairs), ("test", test_pairs)):
+        if each is not None:
+            given[split] = list(each)
+    if problem is None:
+        problem = GivenPairs.of(name or "pairs", given, **options)
+    elif given or name:
+        raise TypeError(f"Give a problem, or pairs and a name. Received: {problem}.")
+    elif not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
     elif options:
         raise TypeError(f"Options go with a problem's name. Received: {problem}.")
@@ -99,6 +119,7 @@ def train(
     train_steps: int | None = None,
     eval_bleu: bool = False,
     warm_start_from: str | Path | None = None,
+    on_evaluation: Callable[[DevEvaluation], object] | None = None,
     **loop: Unpack[LoopArguments],
 ) -> Translator:
     """Trains a model on prepared data, as t2t-trainer does, on all GPUs of the machine
@@ -117,6 +138,8 @@ def train(
         eval_bleu: decode dev at each evaluation, and choose the best checkpoint by BLEU
             (or F1).
         warm_start_from: run folder or checkpoint whose weights a new run starts from.
+        on_evaluation: called with the record of each evaluation on dev, after it is
+            written. An error that it raises ends training, and the same call resumes.
         loop: local_eval_frequency, early_stopping_evals, save_checkpoints_secs,
             keep_checkpoint_max, eval_steps or random_seed, t2t-trainer's flags.
 
@@ -146,6 +169,7 @@ def train(
         train_steps,
         eval_bleu,
         warm_start_from,
+        on_evaluation,
         loop,
     )
     import_tensorflow()  # which makes its logger

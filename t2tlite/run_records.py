@@ -3,7 +3,7 @@ the identity of a run, which follows from them.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from t2tlite.config import MODEL_FIELDS, HParams
@@ -175,6 +175,9 @@ class DevEvaluation(RunFile):
             if name in self.metrics:
                 return name
         return LOSS
+
+
+OnEvaluation = Callable[[DevEvaluation], object]
 
 
 @dataclasses.dataclass(frozen=True)

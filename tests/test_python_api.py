@@ -17,6 +17,7 @@ from tiny_task import sentences
 
 import t2tlite
 from t2tlite import layers
+from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.signals import Interrupted
@@ -147,6 +148,101 @@ def test_wrong_training(tmp_path, monkeypatch, arguments, options, error, messag
     with pytest.raises(error, match=message):
         t2tlite.train(*arguments, **options)
     assert not Path("run").exists()
+
+
+def test_pairs_in_memory(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    train, dev = sentences(60, 1), sentences(9, 2)
+    languages = {"source_language": "en", "target_language": "de"}
+    columns = zip(*map(list, zip(*train, strict=True)), strict=True)
+    data = t2tlite.prepare(pairs=columns, dev_pairs=iter(dev), **languages)
+    size = f"{data.manifest.vocabulary.size:,}"
+    folder = Path("data/pairs")
+    assert repr(data) == (
+        f"<Dataset: problem pairs, 60 pairs, vocabulary {size}, folder {folder}>"
+    )
+    assert data.manifest.language_pair == ("en", "de")
+    assert list(data.store("dev").source_text()) == [source for source, _ in dev]
+    assert "given" not in data.manifest.options
+
+    written = (folder / "manifest.json").stat().st_mtime_ns
+    t2tlite.prepare(pairs=train, dev_pairs=dev, **languages)
+    assert (folder / "manifest.json").stat().st_mtime_ns == written
+    shard = folder / "train-00000.arrow"
+    shard.unlink()  # pairs are read to compare, and then to make the data again
+    t2tlite.prepare(pairs=iter(train), dev_pairs=iter(dev), **languages)
+    assert shard.exists()
+    with pytest.raises(ValueError, match="from something else: pairs now yields other"):
+        t2tlite.prepare(pairs=train[1:], dev_pairs=dev, **languages)
+    with pytest.raises(ValueError, match=r"splits was train,dev, now train,dev,test"):
+        t2tlite.prepare(pairs=train, dev_pairs=dev, test_pairs=dev, **languages)
+    named = t2tlite.prepare(pairs=train, dev_pairs=dev, test_pairs=dev, name="mine")
+    assert (named.folder, named.name) == (Path("data/mine"), "mine")
+    assert list(named.manifest.splits) == ["train", "dev", "test"]
+    assert t2t_datagen.main(["--problem=mine"]) == 1
+    said = capsys.readouterr().err
+    assert "There is no problem 'mine'." in said
+    assert "Pairs in Python become data by t2tlite.prepare(pairs=...)." in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"pairs": [("a", "b"), ("c", float("nan"))]}, ValueError, r"^pairs, train pair 2: a pair .* two strings is required\. Received: \('c', nan\)\."),
+        ({"dev_pairs": ["ab"]}, ValueError, "^pairs, dev pair 1: .* Received: 'ab'"),
+        ({"pairs": [{"en": "a", "de": "b"}]}, ValueError, "pair 1: .* Received: {'en'"),
+        ({"pairs": [("a\nb", "c")]}, ValueError, "pair 1: .* line break"),
+        ({"pairs": 5}, TypeError, "not iterable"),
+        ({"pairs": []}, ValueError, "at least one pair"),
+        ({"dev_pairs": None}, ValueError, r"\(pairs and dev_pairs\).* Received: train\."),
+        ({"pairs": None, "dev_pairs": None}, ValueError, r"Received: none\."),
+        ({"vocabsize": 9}, ValueError, "no field 'vocabsize'. Did you mean 'vocab_size'"),
+        ({"name": "../x"}, ValueError, "name must be a word, .* Received: '../x'"),
+        ({"name": "mine_rev"}, ValueError, "without _rev at its end"),
+        ({"problem": "parallel_text"}, TypeError, "Give a problem, or pairs"),
+    ],
+)  # fmt: skip
+def test_wrong_pairs(tmp_path, monkeypatch, arguments, error, message):
+    monkeypatch.chdir(tmp_path)
+    right = {"pairs": [("a", "b")], "dev_pairs": [("c", "d")]}
+    with pytest.raises(error, match=message):
+        t2tlite.prepare(**right | arguments)
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.slow
+def test_a_run_is_used_without_its_pairs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = t2tlite.prepare(pairs=sentences(60, 1), dev_pairs=sentences(9, 2))
+    steps = []
+    arguments = {"train_steps": 3, "local_eval_frequency": 1}
+
+    def stop_at_2(record):
+        recorded = RunFolder("run").evaluations()
+        assert recorded[-1] == record
+        steps.append(record.step)
+        if record.step == 2:
+            raise ArithmeticError("enough")
+
+    with pytest.raises(ArithmeticError, match="enough"):
+        t2tlite.train(data, TINY, "run", on_evaluation=stop_at_2, **arguments)
+    capsys.readouterr()
+    names = {"t2tlite": t2tlite, "data": data, "quick": TINY, "arguments": arguments}
+    code = example("def show").replace('"transformer_tiny"', "quick")
+    exec(code.replace('"runs/pairs"', '"run", **arguments'), names)
+    model = names["model"]
+    assert capsys.readouterr().out.startswith("3 {'loss': ")
+    steps.append(3)
+    assert [each.step for each in model.evaluations] == steps
+    assert {"loss", "perplexity", "accuracy"} == set(model.evaluations[0].metrics)
+
+    assert t2t_trainer.main(["--flagfile=run/flags.txt", "--train_steps=4"]) == 0
+    Path("in").write_text("the cat\n")
+    options = "--decode_hparams=beam_size=1,extra_length=2"
+    files = ["--decode_from_file=in", "--decode_to_file=out"]
+    assert t2t_decoder.main(["--output_dir=run", *files, options]) == 0
+    assert t2t_decoder.main(["--output_dir=run", "--split=dev", options]) == 0
+    assert t2tlite.load("run").manifest.name == "pairs"
 
 
 @pytest.mark.slow

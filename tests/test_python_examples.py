@@ -66,4 +66,5 @@ def test_examples_of_the_document(loads):
     assert sorted(path.name for path in Path().iterdir()) == [
         "attention.html",
         "cross.svg",
+        "data",
     ]

@@ -107,8 +107,8 @@ class ReadText:
         names = problem.splits()
         if not {TRAIN, DEV} <= set(names) or len(set(names)) < len(names):
             raise ValueError(
-                "A problem must have the splits train and dev, and each once. Received:"
-                f" {', '.join(names)}."
+                "Data needs the splits train and dev (pairs and dev_pairs), each once."
+                f" Received: {', '.join(names) or 'none'}."
             )
         self.splits = {name: ReadSplit() for name in names}
         self._problem = problem
@@ -159,7 +159,7 @@ def _check_pair(pair: Any) -> None:
     if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], str)):
         raise ValueError(
             "a pair (source, target) of two strings is required. Received:"
-            f" {described(pair)}. Yield source, target."
+            f" {described(pair)}. Give source, target."
         )
     for text in pair:
         if "\n" in text:

@@ -41,6 +41,13 @@ class Dataset:
     # in the requested direction, as a run trained on the data records it
     manifest: manifests.RunManifest
 
+    def __repr__(self) -> str:
+        sizes = [f"{entry.size:,}" for entry in self.manifest.vocabulary_entries()]
+        return (
+            f"<Dataset: problem {self.name}, {self.manifest.training.pairs:,} pairs,"
+            f" vocabulary {' and '.join(sizes)}, folder {self.folder}>"
+        )
+
     @property
     def name(self) -> str:
         """The problem's name, with _rev if source and target are swapped."""

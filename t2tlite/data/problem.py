@@ -7,14 +7,16 @@ problem.
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from t2tlite import registry
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.data.language_codes import check_differ, parse_language
 from t2tlite.data.splits import SPLITS
+from t2tlite.files.records import NAME
 from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES, VOCAB_TYPES
 
@@ -157,6 +159,44 @@ class Problem(CheckedFields):
         generated data.
         """
         return []
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenPairs(Problem):
+    """Pairs that a Python program gives, in memory. The class is not registered: its
+    data is used without the pairs, and made again by the program.
+    """
+
+    # class attributes of other problems, options of this one
+    source_language: str = ""  # type: ignore[misc]
+    target_language: str = ""  # type: ignore[misc]
+    # of the data; and the pairs of each split
+    given_name: str = dataclasses.field(default="", init=False)
+    given: dict[str, list[Any]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @classmethod
+    def of(cls, name: str, given: dict[str, list[Any]], **options: Any) -> Self:
+        """The problem of the pairs of each split. Raises ValueError if the name cannot
+        be that of data.
+        """
+        if not re.fullmatch(NAME, name) or name.endswith("_rev"):
+            raise ValueError(
+                f"name must be a word, without _rev at its end. Received: {name!r}."
+            )
+        problem = cls(**options)
+        vars(problem).update(given_name=name, given=given)
+        return problem
+
+    def name(self) -> str:
+        return self.given_name
+
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.given)
+
+    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+        return iter(self.given[split])
 
 
 def _texts(name: str, value: object) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from t2tlite.data.batch_plan import evaluation_plan, not_evaluated
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import LOSS, DevEvaluation
+from t2tlite.run_records import LOSS, DevEvaluation, OnEvaluation
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.loop_config import LoopConfig
@@ -129,6 +129,7 @@ class DevSets:
     checkpoints: Checkpoints
     evaluate: Mapping[str, Evaluate]
     score: ScoreSets | None
+    on_evaluation: OnEvaluation | None
     step: dataclasses.InitVar[int]
 
     def __post_init__(self, step: int) -> None:
@@ -203,6 +204,8 @@ class DevSets:
             progress.record(step, name, result.metrics)
         self.run.write_evaluations(self.evaluations)
         progress.doing("")
+        if self.on_evaluation is not None:
+            self.on_evaluation(self.evaluations[-1])
         signals.check(step)
         return dev
 

@@ -11,6 +11,7 @@ from t2tlite.data.batch_plan import BatchPlan, training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import OnEvaluation
 from t2tlite.training.checkpoints import Checkpoints, diverged, restore_weights
 from t2tlite.training.cost import CostMeter, largest_batch
 from t2tlite.training.evaluation import (
@@ -57,6 +58,8 @@ class TrainingSetup:
     score: ScoreSets | None = None
     # called before the first step; writes what the run is trained with
     begin: Callable[[], None] | None = None
+    # called with each evaluation, once it is recorded
+    on_evaluation: OnEvaluation | None = None
 
 
 def train(
@@ -104,7 +107,15 @@ def train(
     evaluate = {}
     for name, store in setup.dev_sets.items():
         evaluate[name] = make_evaluation(strategy, model, store, config.eval_steps)
-    dev = DevSets(run, config, checkpoints, evaluate, setup.score, start)
+    dev = DevSets(
+        run,
+        config,
+        checkpoints,
+        evaluate,
+        setup.score,
+        setup.on_evaluation,
+        start,
+    )
     was_interrupted = resumes and dev.lacks(start)  # in the evaluation
     if not was_interrupted and dev.nothing_to_train(start):
         return None

@@ -36,7 +36,7 @@ def test_what_is_not_a_pair(yielded):
     received = re.escape(repr(yielded)[:50])
     message = (
         r"^dict_toy, train pair 2: a pair \(source, target\) of two strings is required\."
-        rf" Received: {received}.*\. Yield source, target\.$"
+        rf" Received: {received}.*\. Give source, target\.$"
     )
     with pytest.raises(ValueError, match=message) as error:
         list(checked_pairs(DictToy(yielded=yielded), "train", None))

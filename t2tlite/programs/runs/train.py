@@ -131,7 +131,12 @@ def _train(
             folder.write(_environment(replicas))
             folder.write(trained_with)
 
-        setup = dataclasses.replace(setup, score=score, begin=begin)
+        setup = dataclasses.replace(
+            setup,
+            score=score,
+            begin=begin,
+            on_evaluation=training.on_evaluation,
+        )
         result = loop.train(setup, config, signals)
         workers.wait_for_workers(replicas)
         return result

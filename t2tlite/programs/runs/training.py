@@ -19,6 +19,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
 from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import OnEvaluation
 from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig
 
@@ -49,6 +50,7 @@ class Training:
     eval_bleu: bool = False
     # run or checkpoint whose weights a new run starts from; None: random
     warm_start_from: str | None = None
+    on_evaluation: OnEvaluation | None = None
     gpus: int | None = None  # of this machine; None: all, or the CPU without any
     cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
     cluster_resolver: str = "tf_config"  # how the workers are found
@@ -173,6 +175,7 @@ def training_of(
     train_steps: int | None,
     eval_bleu: bool,
     warm_start_from: str | Path | None,
+    on_evaluation: OnEvaluation | None,
     loop: Mapping[str, Any],
 ) -> Training:
     """What `t2tlite.train`, which explains the arguments and the errors, trains."""
@@ -209,7 +212,16 @@ def training_of(
         flags["warm_start_from"] = start
     words = [f"--{flag}={value}" for flag, value in flags.items()]
     command_line = ["t2t-trainer", *words]
-    return Training(folder, data, changed, config, command_line, eval_bleu, start)
+    return Training(
+        folder,
+        data,
+        changed,
+        config,
+        command_line,
+        eval_bleu,
+        start,
+        on_evaluation,
+    )
 
 
 def _changed_hparams(

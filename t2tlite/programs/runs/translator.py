@@ -28,6 +28,7 @@ from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 from t2tlite.tasks import parsing
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
@@ -117,6 +118,13 @@ class Translator(TextDecoder):
             f" {self.engine.parameters:,} parameters, step {self.step:,},"
             f" run {self.run}>"
         )
+
+    @property
+    def evaluations(self) -> list[DevEvaluation]:
+        """The evaluations on dev in the run's training, oldest first; none of an
+        ensemble.
+        """
+        return RunFolder(self.run).evaluations()
 
     @of_one_or_all
     def translate(
