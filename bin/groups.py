@@ -198,6 +198,16 @@ def run_folder(flags: RunFlags) -> RunFolder:
     return RunFolder(path)
 
 
+def run_folders(flags: RunFlags) -> list[RunFolder]:
+    """Returns the runs that --output_dir names, separated by commas; a comma may also
+    be part of the name of one folder.
+    """
+    first = run_folder(flags)
+    if first.path.exists():
+        return [first]
+    return [RunFolder(name.strip()) for name in str(first).split(",")]
+
+
 def existing_run(flags: RunFlags) -> RunFolder:
     """Returns the run as `run_folder`. Raises FileNotFoundError if there is none, and
     ValueError if its hparams are damaged.

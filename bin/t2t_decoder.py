@@ -193,15 +193,6 @@ class DecoderFlags(
         """The path of --decode_to_file, or None for standard output."""
         return None if self.decode_to_file in ("", "-") else self.decode_to_file
 
-    def run_folders(self) -> list[RunFolder]:
-        """Returns the runs that --output_dir names; a comma may also be part of the
-        name of one folder.
-        """
-        first = groups.run_folder(self)
-        if first.path.exists():
-            return [first]
-        return [RunFolder(name.strip()) for name in str(first).split(",")]
-
     def scoring(self, sentences: int) -> Scoring:
         """Returns how a split of so many sentences is scored. Raises ValueError if a
         reference has another number of lines.
@@ -226,7 +217,7 @@ def main(flags: DecoderFlags) -> None:
     All that can be wrong is checked before TensorFlow is loaded: flags, the run, the
     input, the checkpoint, and whether the output can be written.
     """
-    folders = flags.run_folders()
+    folders = groups.run_folders(flags)
     folder = folders[0]
     folder.hparams()  # raises if there is no run
     pipeline = groups.beam_pipeline(flags)

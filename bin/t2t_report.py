@@ -13,6 +13,15 @@ first. Sources and references are read from the data that the run was trained on
 from --data_dir if it has moved. Of a run that is incomplete, or still training, the
 report shows what there is, and says what is missing. For an hparam set of your own,
 give --t2t_usr_dir too.
+
+Two runs of one problem are compared:
+
+  t2t-report --output_dir=RUN1,RUN2
+
+writes RUN1/report.RUN2.html: the settings that differ, the curves of both on dev, and
+of each split that both have decoded, the scores side by side. If the sentences are the
+same, it adds the paired bootstrap test of t2t-bleu --compare, RUN1 being the baseline,
+and the ten sentences that changed most in each direction.
 """
 
 import dataclasses
@@ -20,24 +29,40 @@ from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
+from t2tlite.checked_fields import optional_field
 
 
 @dataclasses.dataclass(frozen=True)
 class ReportFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
-    """Which run is reported."""
+    """Which run is reported, or which two are compared."""
+
+    output_dir: str | None = optional_field(
+        str,
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET; or of two to compare,"
+        " comma-separated.",
+    )
 
 
 @command
 def main(flags: ReportFlags) -> None:
-    """Writes both files and prints their paths."""
-    folder = groups.run_folder(flags)
-    if not folder.exists():
-        folder.hparams()  # raises
+    """Writes the report, or the comparison, and prints the paths of its files."""
+    runs = groups.run_folders(flags)
+    folder, *others = runs
+    if len(others) > 1:
+        raise ValueError(
+            f"--output_dir must be one run, or two. Received: {flags.output_dir}."
+        )
+    for run in runs:
+        if not run.exists():
+            run.hparams()  # raises
     load_tensorflow()
-    from t2tlite.programs.report.run_report import write_report
+    from t2tlite.programs.report import run_report
 
+    if others:
+        print(run_report.write_comparison(folder, others[0]))
+        return
     data_dir = Path(flags.data_dir) if flags.data_dir else None
-    for path in write_report(folder, data_dir):
+    for path in run_report.write_report(folder, data_dir):
         print(path)
 
 

@@ -7,10 +7,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from t2tlite.registry import register_task
+from t2tlite.metrics.sequence_metrics import Counts, ShareMetric
+from t2tlite.registry import register_metric, register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
 from t2tlite.tasks.task import Output, Outputs, Score, Task, Texts
-from t2tlite.trees.evalb import evalb
+from t2tlite.trees.evalb import evalb, score_sentence
 from t2tlite.trees.linearise import LINEARISATIONS, NORMALISED, Linearisation
 from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import format_tree, parse_tree
@@ -40,6 +41,15 @@ RULES = [
 ]
 
 
+@register_metric
+class F1(ShareMetric):
+    """F1 of trees in brackets, as EVALB computes it."""
+
+    def counts(self, output: str, reference: str) -> Counts:
+        score = score_sentence(parse_tree(reference), parse_tree(output))
+        return [2 * score.matched, score.gold + score.predicted]
+
+
 @register_task
 @dataclasses.dataclass(frozen=True)
 class ParsingTask(Task):
@@ -51,6 +61,7 @@ class ParsingTask(Task):
     name = "parsing"
     outputs = "trees"
     references_ending = "gold"
+    all_metrics = ("f1",)
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:

@@ -146,6 +146,8 @@ class Task:
     outputs: ClassVar[str]
     # of the name of a file with references
     references_ending: ClassVar[str] = "ref"
+    # registered metrics of outputs, by which two runs are compared
+    all_metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:

@@ -25,15 +25,15 @@ class Verbatim(str):
     """Markdown or HTML, which is not escaped."""
 
 
-def render(facts: Mapping[str, Any]) -> str:
-    """A report in Markdown."""
+def render(facts: Mapping[str, Any], template: str = "report.md.jinja") -> str:
+    """A report in Markdown, by a template of this folder."""
     filters: dict[str, Callable[..., Any]] = {
         "code": code,
         "listing": listing,
         "html": Verbatim,
     }
-    template = "programs/report/report.md.jinja"
-    return fill_in(template, facts, filters, finalize=as_markdown) + "\n"
+    path = f"programs/report/{template}"
+    return fill_in(path, facts, filters, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:

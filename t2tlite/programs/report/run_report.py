@@ -5,10 +5,14 @@ cost, settings and data.
 
 If parts of a run are missing or damaged, the report shows the rest and says what is
 missing.
+
+Two runs of one problem are compared on a page, by the template comparison.md.jinja: the
+settings in which they differ, the curves and scores of both, and whether their outputs
+differ by more than chance.
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ from t2tlite import registry
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
+from t2tlite.files.text_files import read_lines
+from t2tlite.metrics import corpus_metrics
 from t2tlite.programs.report.document import line_chart, render, to_html
 from t2tlite.programs.runs.load import METRIC_NAMES, run_dataset, shown_value
 from t2tlite.run_folder import RunFolder
@@ -98,6 +104,87 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
     write_text(page, to_html(facts["title"], drawn))
     write_text(markdown, render(facts))
     return page, markdown
+
+
+def write_comparison(first: RunFolder, second: RunFolder) -> Path:
+    """Writes the comparison of two runs, RUN1/report.RUN2.html, and returns its path.
+
+    Raises ValueError if they are of different problems, or have nothing in common to
+    compare; and OSError if the file cannot be written.
+    """
+    runs = first, second
+    title = f"{first} and {second}"
+    first.identity().require_same(
+        second.identity(),
+        ("problem", "languages"),
+        "Two runs to compare must be of one problem.",
+        f"{title}, which differ",
+        "Name others.",
+    )
+    missing = Missing()
+    curves: dict[str, dict[int, float]] = {}
+    newest = []
+    for run in runs:
+        for evaluation in run.evaluations():
+            for metric, value in evaluation.metrics.items():
+                values = curves.setdefault(f"{run}/{metric}", {})
+                values[evaluation.step] = value
+        decodes, damaged = run.decode_records()
+        missing += damaged
+        newest.append({record.split: record for record in reversed(decodes)})
+    splits = []
+    for split in sorted(newest[0].keys() & newest[1].keys()):
+        pair = [records[split] for records in newest]
+        unknown = f"The outputs for {split} cannot be compared. "
+        test = missing.attempt(_test, runs, pair, consequence=unknown)
+        splits.append((split, pair, test))
+    if not (splits or (first.evaluations() and second.evaluations())):
+        raise ValueError(
+            "Two runs to compare need evaluations, or a split that both have decoded."
+            f" Received: {title}. Decode with --split=test."
+        )
+    facts = {
+        "title": title,
+        "runs": runs,
+        "missing": missing,
+        "charts": charts(curves),
+        "splits": splits,
+        **FUNCTIONS,
+    }
+    path = first.own(f"report.{second.path.resolve().name}.html")
+    write_text(path, to_html(title, render(facts, "comparison.md.jinja")))
+    return path
+
+
+def _test(runs: Sequence[RunFolder], records: Sequence[DecodeRecord]) -> dict[str, Any]:
+    """Tests whether two runs' outputs for a split differ, by the metrics of their task.
+    Raises ValueError if the sentences do, and OSError if a file is missing.
+    """
+    manifest = runs[0].manifest()
+    task = open_task(manifest.task, manifest.options)
+    texts = []
+    for run, record in zip(runs, records, strict=True):
+        for ending in ("src", task.references_ending):
+            texts.append(list(read_lines(run.decoded_file(record.name, ending))))
+    sources, references = texts[:2]
+    if texts[2:] != [sources, references]:
+        raise ValueError("Their sentences differ.")
+    bleu = records[0].signatures.get("BLEU", "")
+    options = corpus_metrics.DEFAULTS
+    for name in corpus_metrics.TOKENIZERS:
+        if f"|tok:{name}" in bleu:
+            options = corpus_metrics.MetricOptions(name, "|case:lc|" in bleu)
+    metrics = task.all_metrics
+    # BLEU is of whole texts
+    metric = next((name for name in metrics if name != "bleu"), "chrf")
+    old, new = map(RunFolder.outputs, runs, records)
+    sides = old, new, references
+    return {
+        "sources": sources,
+        "differences": corpus_metrics.paired_bootstrap(*sides, metrics, options),
+        "metric": metric,
+        "changes": corpus_metrics.largest_changes(*sides, metric, options, count=10),
+    }
 
 
 def read_metrics(folder: Path, missing: Missing) -> dict[str, dict[int, float]]:

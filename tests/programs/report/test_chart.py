@@ -10,7 +10,8 @@ from t2tlite.programs.report.document import line_chart
 
 
 def texts(svg: str) -> list[str]:
-    return [text.text or "" for text in ElementTree.fromstring(svg).iter("text")]
+    root = ElementTree.fromstring(svg)
+    return list(filter(None, map(str.strip, root.itertext())))
 
 
 def dots(svg: str) -> list[tuple[float, float]]:
@@ -24,11 +25,20 @@ def dots(svg: str) -> list[tuple[float, float]]:
 def test_title_unit_ticks_and_legend():
     lines = {"training": {10: 4.0, 30: 1.5}, "dev & <test>": {20: 3.0}}
     svg = line_chart("Loss <1>", "nats & more", lines)
+    assert "\n\n" not in svg  # which would end it in Markdown
     ticks = ["1.5", "2", "2.5", "3", "3.5", "4", "0", "10", "20", "30"]
     legend = ["training", "dev & <test>"]
     assert texts(svg) == ["Loss <1>", "nats & more", *ticks, "step", *legend]
     label = ElementTree.fromstring(svg).attrib["aria-label"]
     assert label == "Loss <1>: training, dev & <test> over steps"
+
+
+def test_long_names_stand_below_each_other():
+    names = ["runs/wmt_ende-transformer_base", "runs/wmt_ende-transformer_big"]
+    svg = line_chart("t", "u", {name: {1: 1.0} for name in names})
+    first, second = ElementTree.fromstring(svg).iter("tspan")
+    assert first.attrib["x"] == second.attrib["x"]
+    assert texts(svg)[-2:] == names
 
 
 def test_distances_are_those_of_steps_and_values():

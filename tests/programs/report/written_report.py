@@ -12,9 +12,9 @@ from t2tlite.bin import t2t_report
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
-def record_decodes(run, outputs, options=None, **fields):
+def record_decodes(run, outputs, options=None, texts=None, **fields):
     """Writes the files of t2t-decoder --split, with these options of decoding and
-    fields of the record.
+    fields of the record. `texts` are sources and references by ending: {"src": [...]}.
     """
     record = {
         "format_version": 1,
@@ -31,9 +31,10 @@ def record_decodes(run, outputs, options=None, **fields):
     name = f"{record['split']}.{record['step']}"
     (run / "decodes").mkdir(exist_ok=True)
     (run / "decodes" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "decodes" / f"{name}.txt").write_text(
-        "".join(f"{output}\n" for output in outputs), encoding="utf-8"
-    )
+    for ending, lines in {"txt": outputs, **(texts or {})}.items():
+        (run / "decodes" / f"{name}.{ending}").write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8"
+        )
 
 
 def report(tiny_run, run, *more):
