@@ -212,10 +212,7 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
         return table[name]
     answers = tensor2tensor_names.NAMES.get(kind, {})
     hint = tensor2tensor_names.answer(answers, name) or did_you_mean(name, table)
-    end = ""
-    if kind == "problem":
-        end = " Pairs in Python become data by t2tlite.prepare(pairs=...)."
     raise ValueError(
         f"There is no {kind} {name!r}. {hint} If it is defined in your own package, add"
-        f" --t2t_usr_dir=FOLDER.{end}"
+        " --t2t_usr_dir=FOLDER."
     )
