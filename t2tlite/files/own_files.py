@@ -100,9 +100,10 @@ def _open_locked(path: Path, what: str, wait: bool) -> int:
             os.close(handle)
             if wait:  # Windows waits for seconds only
                 continue
+            held = path.parent if path.name == LOCK else path
             raise ValueError(
-                f"Only one process at a time can {what}. Received: {path.parent},"
-                " which another process is using."
+                f"Only one process at a time can {what}. Received: {held}, which"
+                " another process is using."
             ) from None
         except portalocker.LockException:  # a file system without locks
             pass

@@ -34,6 +34,8 @@ SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
 AHEAD = 10_000  # lines read ahead at most
+# of a zip file, and the byte order marks of UTF-16
+OTHER_STARTS = (b"PK\3\4", b"\xff\xfe", b"\xfe\xff")
 
 
 def check_file(path: str | Path) -> Path:
@@ -201,7 +203,7 @@ def _text_lines(path: str | Path, report: Report | None = None) -> Iterator[str]
 def _check_start(line: bytes, path: str | Path) -> None:
     """Raises ValueError if the first line shows that a file is not text with lines."""
     kind = ""
-    if line.startswith(b"PK\3\4") or line.count(0) * 3 > len(line):
+    if line.startswith(OTHER_STARTS) or line.count(0) * 3 > len(line):
         kind = "UTF-16 or an archive"
     elif b"\r" in line[:-1] and not line.endswith(b"\n"):
         kind = "text with CR and no LF"

@@ -148,7 +148,10 @@ def test_several_flag_files(tmp_path):
     ("name", "message"),
     [
         ("absent", "A text file is required. Received: HERE/absent, which does not"),
-        ("binary", "Text must be UTF-8. Received: HERE/binary, which is UTF-16"),
+        (
+            "binary",
+            "Text must be UTF-8 with LF at the ends of lines. Received: HERE/binary, which is UTF-16",
+        ),
         ("", "A text file is required. Received: HERE, which is a folder."),
     ],
 )

@@ -59,7 +59,7 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
     split = [f"--output_dir={tiny_run_copy}", "--split=dev", CTRANSLATE2]
     assert refusal(capsys, t2t_decoder, *split, "--decode_hparams=min_length=5") == (
         "t2tlite: The engine ctranslate2 supports alpha, batch_size, beam_size,"
-        " extra_length, return_beams, t2t_rules. Received: min_length=5. Leave out"
-        " what it does not support, or decode with the engine tensorflow.\n"
+        " extra_length, return_beams, t2t_rules. Received: min_length=5. Leave it"
+        " out, or decode with the engine tensorflow.\n"
     )
     assert not (tiny_run_copy / "ctranslate2").exists()

@@ -34,7 +34,7 @@ def refused(tiny_run, tmp_path, capsys):
         ("--train_steps=0", "train_steps must be at least 1."),
         ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0."),
         ("--random_seed=-1", "random_seed must be at least 0 "),
-        ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
+        ("--worker_gpu=99", "--worker_gpu must be at most 0, the number of GPUs that TensorFlow sees. "),
         ("--vocab_size=500", "Options of the data need --generate_data. Received: --vocab_size."),
     ],
 )  # fmt: skip
@@ -47,7 +47,7 @@ def test_output_dir_that_cannot_be_made_or_is_a_file(refused, tiny_run, capsys):
     message = "/proc/run cannot be used: No such file or directory. Use another path, "
     assert message in said(capsys, t2t_trainer, *flags, status=1).err
     file = f"--output_dir={tiny_run.run}/hparams.json"
-    assert "--output_dir must be a folder. Received: " in refused(file)
+    assert "--output_dir must be a folder of its own. Received: " in refused(file)
 
 
 def test_missing_data_names_the_command_that_makes_it(tiny_run, refused, tmp_path):

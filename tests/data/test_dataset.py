@@ -117,7 +117,7 @@ def test_a_run_and_data_never_share_a_folder(data_dir, uninterrupted, tmp_path):
     vocabulary = dataset.folder / "vocab.model"
     message = r"--output_dir must be a folder of its own\. .*tiny_task, which holds"
     with pytest.raises(ValueError, match=message):
-        RunFolder(dataset.folder).create(HParams(), dataset.manifest, [vocabulary])
+        RunFolder(dataset.folder).check_path()
     assert contents(data_dir) == uninterrupted
     run = RunFolder(data_dir / "file_task")
     run.create(HParams(), dataset.manifest, [vocabulary])

@@ -209,7 +209,7 @@ def test_second_process_is_refused(upper):
     with locked(upper.part, "decode"):
         message = (
             "Only one process at a time can decode to out.txt. Received:"
-            f" {upper.part}, which another process is using. "
+            f" {upper.part}, which another process is using."
         )
         with pytest.raises(ValueError, match=re.escape(message)):
             upper(LINES)

@@ -73,7 +73,7 @@ def test_no_data_to_decode(theirs, capsys):
     run = theirs.parent / "run"
     assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 1
     message = (
-        f"The run in {run} was imported and has no data. Make some with its vocabulary,"
+        f"The imported run in {run} has no data. Make some with"
         " t2t-datagen --vocab_file="
     )
     assert (
@@ -87,7 +87,7 @@ def test_no_training_in_the_same_folder(tiny_run, theirs, capsys):
     run = theirs.parent / "run"
     before = contents(run)
     message = (
-        f"Received: {run}, imported without one. Use another --output_dir with"
+        f"Received: {run}, imported without one. Use another --output_dir, with"
         f" --warm_start_from={run}."
     )
     assert train(tiny_run, run) == 1
