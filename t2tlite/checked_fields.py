@@ -26,7 +26,7 @@ CHECKED = (*VALUE_KINDS, tuple)
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 # an entry of the part "Attributes" of a docstring
-ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+ATTRIBUTE_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_INT = 2**63 - 1
@@ -111,7 +111,7 @@ class CheckedFields:
 
     def __init_subclass__(cls) -> None:
         """Takes the meanings of fields from the attributes in the class's docstring."""
-        for name, words in ATTRIBUTE.findall(inspect.cleandoc(cls.__doc__ or "")):
+        for name, words in ATTRIBUTE_ENTRY.findall(inspect.cleandoc(cls.__doc__ or "")):
             field = vars(cls).get(name)
             if isinstance(field, dataclasses.Field) and not facts_of(field).meaning:
                 facts = facts_of(field)._replace(meaning=" ".join(words.split()))
