@@ -86,10 +86,8 @@ def read_segments(path: str | Path) -> Iterator[str]:
     for number, line in enumerate(_text_lines(path), start=1):
         texts = SEGMENT.findall(line)
         if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
-            raise ValueError(
-                f"{shown(path)}, line {number}: each <seg> must end on its line with"
-                " </seg>."
-            )
+            place = f"{shown(path)}, line {number}"
+            raise ValueError(f"{place}: each <seg> must end on its line.")
         count += len(texts)
         yield from map(unescape, texts)
     if not count:
