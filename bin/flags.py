@@ -50,8 +50,6 @@ GENERAL_HELP = {  # of the flags of every command
 class Flags(CheckedFields):
     """The flag values of a command."""
 
-    largest = 2**63 - 1
-
     def words(self, defaults: bool = False) -> list[str]:
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.

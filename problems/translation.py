@@ -199,7 +199,8 @@ def _talk_pairs(paths: FilePair) -> Pairs:
 
 def _test_pairs(paths: FilePair) -> Pairs:
     """The segments of a test set."""
-    for segments in zip(*map(text_files.read_segments, paths), strict=True):
+    segments_of = text_files.read_segments
+    for segments in text_files.read_parallel(paths[:1], paths[1:], segments_of):
         # the training files have straight apostrophes
         source, target = [segment.replace("’", "'") for segment in segments]
         yield _tokens(source, "de"), _tokens(target, "en")

@@ -26,7 +26,7 @@ CHECKED = (*VALUE_KINDS, tuple)
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 # an entry of the part "Attributes" of a docstring
-ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+ATTRIBUTE_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_INT = 2**63 - 1
@@ -52,7 +52,7 @@ class Facts(NamedTuple):
             return False
         return self.high is None or value <= self.high
 
-    def requirement(self, value: Any) -> str:
+    def requirement(self, value: Any, largest: int = MAX_INT) -> str:
         """What `value` must be; empty if it is."""
         if self.kind not in CHECKED:
             return ""
@@ -65,7 +65,7 @@ class Facts(NamedTuple):
         if not self.in_range(value):
             highest = "" if self.high is None else f" and at most {self.high}"
             return f"at least {self.low}{highest}"
-        limit = MAX_INT if self.kind is int else MAX_FLOAT
+        limit = largest if self.kind is int else MAX_FLOAT
         return "" if abs(value) <= limit else f"at most {limit}"
 
 
@@ -107,10 +107,11 @@ class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
     called: ClassVar[str] = HPARAMS  # in messages
+    largest: ClassVar[int] = MAX_INT
 
     def __init_subclass__(cls) -> None:
         """Takes the meanings of fields from the attributes in the class's docstring."""
-        for name, words in ATTRIBUTE.findall(inspect.cleandoc(cls.__doc__ or "")):
+        for name, words in ATTRIBUTE_ENTRY.findall(inspect.cleandoc(cls.__doc__ or "")):
             field = vars(cls).get(name)
             if isinstance(field, dataclasses.Field) and not facts_of(field).meaning:
                 facts = facts_of(field)._replace(meaning=" ".join(words.split()))
@@ -128,7 +129,7 @@ class CheckedFields:
             value = plain(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
             if value is not None or field.default is not None:
-                _check(field.name, facts_of(field), value)
+                _check(field.name, facts_of(field), value, self.largest)
 
     def override(self, text: str) -> Self:
         """A copy with the changes in `text`, `field=value,field=value`.
@@ -183,8 +184,8 @@ def checked(
     return value
 
 
-def _check(name: str, facts: Facts, value: object) -> None:
-    if required := facts.requirement(value):
+def _check(name: str, facts: Facts, value: Any, largest: int = MAX_INT) -> None:
+    if required := facts.requirement(value, largest):
         raise ValueError(f"{name} must be {required}. Received: {value!r}.")
 
 

@@ -19,6 +19,7 @@ from t2tlite.schedules import SCHEDULES
 MAX_SENTENCE_TOKENS = 2048
 # the longest bucket of sources that are decoded together, and the longest hypothesis
 LONGEST_BUCKET = 4096
+MAX_SIZE = 2**31 - 1  # of a dimension in TensorFlow
 
 
 def model_field(default: T, **facts: Any) -> T:
@@ -87,6 +88,8 @@ class HParams(CheckedFields):
         jit_compile: compile the training step and the beam search with XLA, for GPUs;
             training batches then have at most 24 shapes
     """
+
+    largest = MAX_SIZE
 
     # The model, section 3.
     model: str = model_field("transformer", t2t=False)
@@ -268,6 +271,7 @@ class DecodeHParams(CheckedFields):
     """
 
     called = "decode_hparams"
+    largest = MAX_SIZE
 
     beam_size: int = checked_field(4, low=1, high=1024)
     alpha: float = checked_field(0.6, low=0.0, high=10.0)

@@ -62,7 +62,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def markdown_table(
-    columns: Sequence[str], lines: Iterable[Sequence[str]], labels: int
+    columns: Sequence[str],
+    lines: Iterable[Sequence[str]],
+    labels: int,
 ) -> str:
     """A table in Markdown whose first `labels` columns are text, and the others
     numbers.

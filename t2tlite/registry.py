@@ -149,9 +149,7 @@ def get_hparams(name: str) -> Any:
         if getattr(hparams, "called", None) != HPARAMS:
             raise TypeError(f"it must return HParams. Received: {hparams!r:.80}.")
     except Exception as error:
-        raise ValueError(
-            f"The function of the hparam set {name!r} has a mistake: {error}"
-        ) from error
+        raise ValueError(f"The hparam set {name!r} has a mistake: {error}") from error
     return hparams
 
 

@@ -38,8 +38,8 @@ def list_of_texts(texts: Any, required: str = "A list of sentences") -> list[str
     for text in texts:
         if not isinstance(text, str):
             raise ValueError(
-                "Each sentence must be a string. Received:"
-                f" {described(text)} at index {len(strings)}."
+                f"Each sentence must be a string. Received: {described(text)} at index"
+                f" {len(strings)}."
             )
         strings.append(text)
     return strings

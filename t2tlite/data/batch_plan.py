@@ -37,7 +37,9 @@ MIN_POOLS = 4  # in a small corpus, so that pairs meet others in the next epoch
 
 
 def bucket_boundaries(
-    max_length: int, smallest: int = 8, step: float = 1.1
+    max_length: int,
+    smallest: int = 8,
+    step: float = 1.1,
 ) -> np.ndarray:
     """The lengths in tokens to which sequences are padded, int32, ascending, as in
     tensor2tensor.
@@ -62,7 +64,9 @@ def padded_length(length: int, boundaries: np.ndarray) -> int:
 
 
 def merge_buckets(
-    boundaries: np.ndarray, lengths: np.ndarray, at_most: int
+    boundaries: np.ndarray,
+    lengths: np.ndarray,
+    at_most: int,
 ) -> np.ndarray:
     """Removes boundaries [n] one by one until `at_most` are left, each time with the
     least added padding.
@@ -333,7 +337,9 @@ def evaluation_plan(
 
 
 def not_evaluated(
-    hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray
+    hparams: HParams,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
 ) -> np.ndarray:
     """The indices of the pairs that `evaluation_plan` leaves out, ascending."""
     longer = np.maximum(source_lengths, target_lengths)

@@ -22,7 +22,7 @@ from t2tlite.files.atomic_file import remove_temporary_files, temporary_path
 MakeFile = Callable[[Path, Any], None]  # from a task
 # Beam knows other runners by their short names
 RUNNERS = {"DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner"}
-DEFAULTS = [
+DEFAULT_OPTIONS = [
     # of workers in other processes; Beam's default is INFO
     "--default_sdk_harness_log_level=ERROR",
     # otherwise the DirectRunner downloads and runs another runner, Prism
@@ -105,7 +105,7 @@ class Pipeline:
 
             runner = RUNNERS.get(self.runner, self.runner)
             given = shlex.split(self.options)
-            options = PipelineOptions([f"--runner={runner}", *DEFAULTS, *given])
+            options = PipelineOptions([f"--runner={runner}", *DEFAULT_OPTIONS, *given])
             return beam, beam.Pipeline(options=options)
         except (ImportError, AttributeError, ValueError) as error:
             raise ValueError(

@@ -207,7 +207,9 @@ class PairAudit:
                 self._targets.add(hash(normalise(target)))
 
     def audit(
-        self, split: str, pairs: Iterable[Pair]
+        self,
+        split: str,
+        pairs: Iterable[Pair],
     ) -> tuple[list[Pair], dict[str, int]]:
         """Counts the findings in the next pairs of a training corpus. Returns the pairs
         to train on, and the numbers of the others by the reason: "empty" have a blank

@@ -78,7 +78,9 @@ class Dataset:
 
 
 def open_dataset(
-    data_dir: str | Path, problem_name: str | None = None, command: str | None = None
+    data_dir: str | Path,
+    problem_name: str | None = None,
+    command: str | None = None,
 ) -> Dataset:
     """Opens the complete data of a problem.
 
@@ -188,7 +190,9 @@ def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
 
 
 def _changed_options(
-    problem: Problem, manifest: manifests.Manifest, files: list[Path]
+    problem: Problem,
+    manifest: manifests.Manifest,
+    files: list[Path],
 ) -> list[str]:
     """The options that have changed since the data was made, in words. Of files the
     content counts, not their path.

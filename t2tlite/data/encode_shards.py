@@ -81,7 +81,10 @@ def _start_encoding(vocabularies: list[Path]) -> MakeFile:
 
 
 def _encode_chunk(
-    encoders: list[TextEncoder], path: Path, chunk: Chunk, num_threads: int = 1
+    encoders: list[TextEncoder],
+    path: Path,
+    chunk: Chunk,
+    num_threads: int = 1,
 ) -> None:
     """Writes a shard, unless it exists."""
     if path.exists():

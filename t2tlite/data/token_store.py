@@ -112,8 +112,7 @@ class TokenStore:
         for path, shard in zip(self._paths, self._shards, strict=True):
             if f"{side}_text" not in shard.schema.names:
                 raise ValueError(
-                    f"Only dev and test data keep their text. Received: {path}, which"
-                    " has only tokens."
+                    f"Only dev and test data keep their text. Received: {path}."
                 )
             lines += shard[f"{side}_text"].to_pylist()
         return lines
@@ -157,8 +156,8 @@ def _open_shard(path: Path) -> pa.RecordBatch:
         shard = pa.ipc.open_file(file).get_batch(0)
     if "inputs_2" in shard.schema.names:
         raise ValueError(
-            f"{path} has segmentations of --subword_samples, which is gone. Delete it"
-            " and run t2t-datagen again."
+            f"{path} is of --subword_samples, which is gone. Delete it, and run"
+            " t2t-datagen again."
         )
     return shard
 

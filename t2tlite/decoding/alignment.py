@@ -25,7 +25,9 @@ WordPieces = Mapping[int, Sequence[int]]
 
 
 def align(
-    weights: np.ndarray, source_words: WordPieces, target_words: WordPieces
+    weights: np.ndarray,
+    source_words: WordPieces,
+    target_words: WordPieces,
 ) -> Alignment:
     """The alignment of cross-attention weights [T, S], by the rule above; empty if a
     side has no words.
@@ -43,7 +45,10 @@ def align(
 
 
 def word_pieces(
-    encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
+    encoder: TextEncoder,
+    ids: Sequence[int],
+    text: str,
+    tag_words: int = 0,
 ) -> WordPieces:
     """The pieces of a text that count in alignments, by word: those of the word that
     have a letter or digit, or all if none has. The first `tag_words` words are left out

@@ -168,7 +168,10 @@ class _BeamSearch:
     constrain: Constraint | None
 
     def start(
-        self, max_lengths: Tensor, capacity: Tensor, cache: DecodingCache
+        self,
+        max_lengths: Tensor,
+        capacity: Tensor,
+        cache: DecodingCache,
     ) -> BeamState:
         """The state before the first step: equal empty hypotheses, all but one with
         score NEVER.
@@ -232,7 +235,10 @@ class _BeamSearch:
         )
 
     def _continue(
-        self, state: BeamState, logits: Tensor, here: Tensor
+        self,
+        state: BeamState,
+        logits: Tensor,
+        here: Tensor,
     ) -> tuple[Hypotheses, Tensor]:
         """The hypotheses with one more token, and the slots that the alive ones were
         in, int32 [B, M].
@@ -351,7 +357,10 @@ def _result(hypotheses: Hypotheses, penalty: Tensor) -> BeamResult:
 
 
 def _best_continuations(
-    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor, beam_size: int
+    logits: Tensor,
+    allowed: Tensor | None,
+    alive_log_probs: Tensor,
+    beam_size: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The 2 M best (for greedy search the single best) one-token continuations of a
     sentence's hypotheses.

@@ -54,7 +54,10 @@ def conjunction(
         return None
 
     def constrain(
-        logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
+        logits: Tensor,
+        ids: Tensor,
+        step: Tensor,
+        sentences: Tensor,
     ) -> Tensor:
         vocabulary = indices(logits.shape[-1])
         allowed = logits
@@ -98,7 +101,10 @@ def forbid_repetition(size: int, logits: Tensor, ids: Tensor, step: Tensor) -> T
 
 
 def bracket_constraint(
-    classes: Tensor, tokens: Tensor, choices: Tensor, max_lengths: Tensor
+    classes: Tensor,
+    tokens: Tensor,
+    choices: Tensor,
+    max_lengths: Tensor,
 ) -> Constraint:
     """Allows the sequences that have exactly the words of their sentence, in their
     order, with balanced brackets around them, as in a transition parser.
@@ -121,7 +127,10 @@ def bracket_constraint(
     wanted = ops.sum(as_int(choices >= 0), axis=1) - 1
 
     def constrain(
-        logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
+        logits: Tensor,
+        ids: Tensor,
+        step: Tensor,
+        sentences: Tensor,
     ) -> Tensor:
         kinds = ops.take(classes[0], ids)
         depth, innermost, last_word, nested, words = _progress(kinds, step)

@@ -88,7 +88,7 @@ class TokenHypothesis(NamedTuple):
 
 
 # those of each sentence, best first
-NBest = list[list[TokenHypothesis]]
+TokenNBest = list[list[TokenHypothesis]]
 
 
 class OutOfMemoryError(Exception):
@@ -181,7 +181,10 @@ class Engine(abc.ABC):
     supported: ClassVar[frozenset[str]]
 
     def __init__(
-        self, quantization: str, max_positions: int | None, parameters: int
+        self,
+        quantization: str,
+        max_positions: int | None,
+        parameters: int,
     ) -> None:
         self.quantization = quantization
         self.max_positions = max_positions
@@ -201,7 +204,7 @@ class Engine(abc.ABC):
         options: DecodeHParams,
         done: Done | None = None,
         batches: Iterable[list[int]] | None = None,
-    ) -> NBest:
+    ) -> TokenNBest:
         """For each sentence, in order, `return_beams` hypotheses or fewer, best first.
 
         A sentence without ids gets one empty hypothesis. `batches` are the indices of
@@ -218,7 +221,7 @@ class Engine(abc.ABC):
         for batch in batches:
             filled.append([i for i in batch if lengths[i]])
 
-        def decode(batch: list[Sentence]) -> NBest:
+        def decode(batch: list[Sentence]) -> TokenNBest:
             longer = [max(len(each.ids), len(each.prefix)) for each in batch]
             limits = rules_of(options).limits(
                 np.array(longer), options.extra_length, max(longer)
@@ -260,7 +263,10 @@ class Engine(abc.ABC):
         return log_probs
 
     def cross_attention(
-        self, sources: Rows, targets: Rows, options: DecodeHParams
+        self,
+        sources: Rows,
+        targets: Rows,
+        options: DecodeHParams,
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yields the index and the cross-attention weights of each pair, averaged over
         heads and layers: [T, S] without EOS.
@@ -280,8 +286,11 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def _decode_batch(
-        self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> NBest:
+        self,
+        sentences: list[Sentence],
+        limits: np.ndarray,
+        options: DecodeHParams,
+    ) -> TokenNBest:
         """The hypotheses of sentences that have ids, each of at most as many tokens as
         its limit, int [B]; an empty list if the options allow none.
 
@@ -303,8 +312,11 @@ class Engine(abc.ABC):
         return min(padded_length(length, BOUNDARIES), self._longest)
 
     def _decode_or_halve(
-        self, batch: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> NBest:
+        self,
+        batch: list[Sentence],
+        limits: np.ndarray,
+        options: DecodeHParams,
+    ) -> TokenNBest:
         """`_decode_batch` of the batch, or of its halves if it does not fit into
         memory.
         """
@@ -322,7 +334,10 @@ class Engine(abc.ABC):
         return first + self._decode_or_halve(batch[middle:], limits[middle:], options)
 
     def _batches_of_pairs(
-        self, sources: Rows, targets: Rows, options: DecodeHParams
+        self,
+        sources: Rows,
+        targets: Rows,
+        options: DecodeHParams,
     ) -> Iterator[list[int]]:
         """Batches of pairs whose longer sides have about equal length."""
         pairs = zip(sources, targets, strict=True)
@@ -360,7 +375,9 @@ class Engine(abc.ABC):
 
 
 def _in_threads(
-    threads: int, function: Callable[[list[int]], Result], batches: list[list[int]]
+    threads: int,
+    function: Callable[[list[int]], Result],
+    batches: list[list[int]],
 ) -> Iterator[Result]:
     """The function's result for each batch, in order. A few batches are computed
     before their results are needed.
@@ -379,7 +396,9 @@ def _in_threads(
 
 
 def batches_by_length(
-    lengths: Sequence[int], options: DecodeHParams, threads: int = 1
+    lengths: Sequence[int],
+    options: DecodeHParams,
+    threads: int = 1,
 ) -> Iterator[list[int]]:
     """Batches of indices of sequences of about equal length, the longest first; those
     of length 0 are left out.
@@ -410,7 +429,10 @@ def batches_by_length(
 
 
 def check_supported(
-    who: str, supported: frozenset[str], options: DecodeHParams, *features: str
+    who: str,
+    supported: frozenset[str],
+    options: DecodeHParams,
+    *features: str,
 ) -> None:
     """Raises ValueError for an option that is not at its default, or a feature, that is
     not supported.

@@ -21,11 +21,11 @@ from t2tlite.decoding.engine import (
     EVERYTHING,
     TENSORFLOW,
     Engine,
-    NBest,
     OutOfMemoryError,
     Rows,
     Sentence,
     TokenHypothesis,
+    TokenNBest,
     rules_of,
 )
 from t2tlite.decoding.sampling import sample
@@ -71,7 +71,7 @@ class TensorFlowEngine(Engine):
 
     def _decode_batch(
         self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
-    ) -> NBest:
+    ) -> TokenNBest:
         length = self._padded(int(limits.max()))
         extra_inputs: dict[str, Any] = {}
         sources, prefixes, constraints = zip(*sentences, strict=True)
@@ -192,7 +192,7 @@ def _block(rows: Rows, width: int, padding: int = PAD) -> np.ndarray:
     return block
 
 
-def _hypotheses(result: BeamResult, n_best: int) -> NBest:
+def _hypotheses(result: BeamResult, n_best: int) -> TokenNBest:
     """The hypotheses of each sentence in the first `n_best` slots, empty ones left
     out.
     """

@@ -88,10 +88,8 @@ def read_segments(path: str | Path) -> Iterator[str]:
     for number, line in enumerate(_text_lines(path), start=1):
         texts = SEGMENT.findall(line)
         if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
-            raise ValueError(
-                f"{shown(path)}, line {number}: each <seg> must end on its line with"
-                " </seg>."
-            )
+            place = f"{shown(path)}, line {number}"
+            raise ValueError(f"{place}: each <seg> must end on its line.")
         count += len(texts)
         yield from map(unescape, texts)
     if not count:
@@ -109,17 +107,19 @@ def unescape(text: str) -> str:
 
 
 def read_parallel(
-    source_paths: Sequence[str | Path], target_paths: Sequence[str | Path]
+    source_paths: Sequence[str | Path],
+    target_paths: Sequence[str | Path],
+    read: Callable[[str | Path], Iterator[str]] = read_lines,
 ) -> Iterator[tuple[str, str]]:
     """Yields (source, target) line by line from pairs of files, one pair after the
-    other.
+    other; `read` reads a file.
 
-    Raises as `read_lines` does, and ValueError at the end of the shorter file if one
+    Raises as `read` does, and ValueError at the end of the shorter file if one
     file of a pair has more lines than the other, and for empty files.
     """
     for paths in zip(source_paths, target_paths, strict=True):
         counts = [0, 0]
-        for source, target in itertools.zip_longest(*map(read_lines, paths)):
+        for source, target in itertools.zip_longest(*map(read, paths)):
             counts[0] += source is not None
             counts[1] += target is not None
             if source is not None and target is not None:

@@ -15,7 +15,6 @@ class LoopOptions(CheckedFields):
     """The training loop's settings that have defaults."""
 
     called = "train"
-    largest = 2**63 - 1  # some take a very large number for "never"
 
     eval_steps: int = checked_field(
         0, "Batches in each evaluation on dev; 0 means all of dev.", low=0

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from t2tlite.console import say
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on Windows
-STOPPING = tuple(number for number in signal.Signals if number.name in NAMES)
+SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on Windows
+STOPPING = tuple(number for number in signal.Signals if number.name in SIGNAL_NAMES)
 
 
 def _handlers() -> dict[int, Any]:

@@ -121,5 +121,4 @@ def check_unicode(text: str) -> None:
         raise ValueError(
             "Text must be Unicode without lone surrogates. Received:"
             f" {text[error.start]!a} at character {error.start + 1} of {text[:80]!a}."
-            " Read the file as UTF-8."
         ) from error

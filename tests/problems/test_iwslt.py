@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from problem_test import run_problem_test
 
 from t2tlite import registry
@@ -67,6 +68,15 @@ def test_iwslt14_test_sets(tmp_path: Path):
         # Moses separates 's in English alone, and writes & and ' as entities
         assert target == f"{name.lower()} , it &apos;s en &amp; so ."
         assert source == f"{name.lower()} , it &apos; s de &amp; so ."
+
+
+def test_iwslt14_test_sets_of_unequal_length(tmp_path: Path):
+    folder = unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
+    target = folder / "IWSLT14.TED.tst2010.de-en.en.xml"
+    target.write_text(2 * target.read_text("utf-8"), encoding="utf-8")
+    message = r"tst2010\.de-en\.de\.xml with 1, .*tst2010\.de-en\.en\.xml with 2\."
+    with pytest.raises(ValueError, match=message):
+        list(Iwslt14Deen().pairs("test", tmp_path))
 
 
 def test_iwslt15(tmp_path: Path):

@@ -29,7 +29,7 @@ UNSCORED = Output("", math.nan, math.nan)
 
 # the sources of lines, and the texts behind their TABs, if the lines have these
 Columns = tuple[list[str], list[str] | None]
-Outputs = tuple[list[str], list[list[Output]]]  # sources, and the outputs of each
+WindowOutputs = tuple[list[str], list[list[Output]]]  # sources, and the outputs of each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +123,7 @@ class DecodeJob:
             return list(map(penn_words, window.lines)), None
         return window.lines, None
 
-    def _outputs(self, window: Window, done: Done) -> Outputs:
+    def _outputs(self, window: Window, done: Done) -> WindowOutputs:
         sources, prefixes = self._columns(window)
         n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
         if self.line_format.alignments:
@@ -184,7 +184,7 @@ class ScoreJob(DecodeJob):
     def _columns(self, window: Window) -> Columns:
         return _columns(window, PAIR)
 
-    def _outputs(self, window: Window, done: Done) -> Outputs:
+    def _outputs(self, window: Window, done: Done) -> WindowOutputs:
         lines = [line or "\t" for line in window.lines]
         sources, targets = _columns(Window(lines, window.origin), PAIR)
         scored = self.model.score_hypotheses(sources, targets, self.options, done)

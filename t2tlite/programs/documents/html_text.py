@@ -32,7 +32,7 @@ WITHOUT_SPACES = re.compile(
     "\U00020000-\U0003ffff]"
 )
 WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][.!?…,;:)。！？]+)\Z")
-LOOK_BEHIND = 8  # characters at the end of a text that show whether a word ends
+WORD_END_LENGTH = 8  # characters at the end of a text that show whether a word ends
 OBJECT = "\ufffc"  # stands for an object in a text
 
 
@@ -169,7 +169,7 @@ def _touch(last: Node, node: Node) -> bool:
         return False
     if WITHOUT_SPACES.match(last.text[-1]) and WITHOUT_SPACES.match(behind):
         return last.name == node.name == "a"
-    return WORD_END.search(last.text[-LOOK_BEHIND:]) is not None
+    return WORD_END.search(last.text[-WORD_END_LENGTH:]) is not None
 
 
 class Run:

@@ -41,8 +41,8 @@ ORDINAL_LANGUAGES = frozenset(
 FRENCH_ABBREVIATION = re.compile(r"\b(?:MM?|M[ml]les?|M[mg]es?|Mgr|[DP]r|Ste?)\.\s*\Z")
 LOOK_BEHIND = 40  # characters before a boundary that are looked at
 
-EMOJI = "©®™\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-ASIDE = rf"[\s{EMOJI}{JOINER}\ufe0e\ufe0f\U000e0020-\U000e007f]"
+PICTOGRAMS = "©®™\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+ASIDE = rf"[\s{PICTOGRAMS}{JOINER}\ufe0e\ufe0f\U000e0020-\U000e007f]"
 BULLET = rf"[*•‣◦⁃∙·–—#>~=|_{REMOVED}-]++(?=\s)"
 ASIDES_BEFORE = re.compile(rf"\A(?:{ASIDE}|{BULLET})*+")
 # of a sentence read backwards

@@ -34,7 +34,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.types import Seq2SeqModel
 
-Facts = Mapping[str, object]  # what readme.md.jinja needs beside the record
+ReadmeFacts = Mapping[str, object]  # what readme.md.jinja needs beside the record
 # the best output of each sentence, as a sequence
 Translate = Callable[[Sequence[str], DecodeHParams], list[str]]
 
@@ -91,7 +91,9 @@ class ExportFormat(CheckedFields, abc.ABC):
         """
 
     @abc.abstractmethod
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+    def write(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
+    ) -> ReadmeFacts:
         """Writes the export into an empty folder."""
 
     @abc.abstractmethod
@@ -132,7 +134,9 @@ class SavedModelFormat(ExportFormat):
                 " format=ctranslate2."
             )
 
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+    def write(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
+    ) -> ReadmeFacts:
         from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
 
         with quiet_stderr():  # SentencePiece prints messages
@@ -168,7 +172,9 @@ class CTranslate2Format(ExportFormat):
         ctranslate2_engine.import_ctranslate2()
         ctranslate2_engine.check_expressible(run.hparams())
 
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+    def write(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
+    ) -> ReadmeFacts:
         keras = keras_model(model)
         weights = {}
         for variable in keras.trainable_variables:
@@ -222,7 +228,9 @@ class ArgosFormat(CTranslate2Format):
                 f" Received: {source.file} and {target.file}. Use format=ctranslate2."
             )
 
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+    def write(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
+    ) -> ReadmeFacts:
         from_code, to_code = language_codes.pair_of_run(
             repr(model), model.manifest, self.languages or None
         )

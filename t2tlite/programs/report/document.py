@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from t2tlite.programs.templates import fill_in
 
 # not the _ inside a name
-MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
+MARKDOWN = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
 MAX_VALUE = 1e100  # a larger one is left out
@@ -57,7 +57,7 @@ def as_markdown(value: object) -> str:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     text = "" if value is None else _line(str(value))
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    return MARKUP.sub(r"\\\g<0>", escaped)
+    return MARKDOWN.sub(r"\\\g<0>", escaped)
 
 
 def code(value: object) -> str:

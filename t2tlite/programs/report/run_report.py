@@ -252,10 +252,8 @@ def _pairs(
     task = open_task(manifest.task, manifest.options)
     store = run_dataset(run, data_dir).store(record.split)
     if len(store) != record.sentences:
-        raise ValueError(
-            f"{record.split} has {len(store):,} pairs now, and had"
-            f" {record.sentences:,}."
-        )
+        received = f"{len(store):,} pairs now, and had {record.sentences:,}"
+        raise ValueError(f"{record.split} has {received}.")
     sources = store.source_text()
     references = map(task.reference, sources, store.target_text())
     return list(zip(sources, references, strict=True))

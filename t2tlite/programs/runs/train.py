@@ -210,8 +210,7 @@ def _resumed_record(
     warm_start = f"another --output_dir, with --warm_start_from={folder}"
     if folder.manifest().imported_from is not None:
         raise ValueError(
-            f"An imported run has no optimizer to resume with. Received: {folder}. Use"
-            f" {warm_start}."
+            f"{folder}, an imported run, has no optimizer. Use {warm_start}."
         )
     old = folder.trained_with() or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)

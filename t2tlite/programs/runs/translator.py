@@ -307,7 +307,6 @@ class Translator(TextDecoder):
         if self.others:
             raise ValueError(
                 f"{what} of one run. Received: an ensemble of {len(self.others) + 1}."
-                " Load one of its runs."
             )
 
 

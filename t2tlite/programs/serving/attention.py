@@ -12,14 +12,14 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
+from t2tlite.programs.documents.tag_projection import WORD
 from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.visualise.attention import Attention, page
 from t2tlite.vocabularies.normalisation import is_blank
 
-WORD = re.compile(r"\S+")
-LINE_BREAK = re.compile("[\n\r]")
+LINE_ENDS = re.compile("[\n\r]")
 
 # from the attention, the sentence, and the number of words of a tag before it
 Answer = Callable[[Attention, str, int], bytes]
@@ -45,7 +45,7 @@ def attention_work(
 
 def _sentence(name: str, text: str | list[str] | None) -> str:
     """The text. Raises HTTPException 400 unless it is one sentence."""
-    if not isinstance(text, str) or is_blank(text) or LINE_BREAK.search(text):
+    if not isinstance(text, str) or is_blank(text) or LINE_ENDS.search(text):
         message = f"{name} must be a sentence: no list, not blank, and on one line."
         raise HTTPException(400, message)
     return text

@@ -122,7 +122,7 @@ def select(names: Sequence[str]) -> list[Row]:
     for name in names:
         if name not in known:
             raise ValueError(
-                "--rows takes names of rows of Table 3, and its groups A to E."
-                f" Received: {name!r}. {did_you_mean(name, known)}"
+                "--rows takes rows of Table 3, and its groups A to E. Received:"
+                f" {name!r}. {did_you_mean(name, known)}"
             )
     return [row for row in ROWS if row.name in names or row.group in names]

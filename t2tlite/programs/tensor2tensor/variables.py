@@ -10,7 +10,7 @@ the optimizer state and statistics of training.
 # D hidden size
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from t2tlite.files.checkpoint_paths import readable_path
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.checkpoints import reason_of
+from t2tlite.training.checkpoints import Values, reason_of
 
 SCOPE = "transformer/"
 ROWS = 32  # of the target space embedding, one for each kind of target text
@@ -33,8 +33,6 @@ BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-
-Variables = Mapping[str, np.ndarray]  # a checkpoint's, by name
 
 # What differs between the Keras path of a variable of ours and tensor2tensor's name, as
 # regular expressions that are replaced one after the other
@@ -103,7 +101,7 @@ def model_variables(names: Collection[str]) -> list[str]:
     return ours
 
 
-def trained_target_space(variables: Variables) -> int:
+def trained_target_space(variables: Values) -> int:
     """The row of the target space embedding that was trained, by the optimizer state;
     0, as in nearly all problems, if that does not show it.
 
@@ -128,7 +126,7 @@ def embedding_sizes(names: Collection[str]) -> list[int]:
 
 
 def load_variables(
-    model: Transformer, variables: Variables, target_space: int = 0
+    model: Transformer, variables: Values, target_space: int = 0
 ) -> None:
     """Loads the weights of a tensor2tensor model into a built Transformer with its
     converted hparams.
@@ -173,7 +171,7 @@ def load_variables(
         variable.assign(value.astype(np.float32))
 
 
-def _misfit(names: list[str], shape: list[int], variables: Variables) -> str:
+def _misfit(names: list[str], shape: list[int], variables: Values) -> str:
     """Says which of the shards is missing, or that they do not have a shape together;
     empty if they fit.
     """
