@@ -87,7 +87,7 @@ def test_no_training_in_the_same_folder(tiny_run, theirs, capsys):
     run = theirs.parent / "run"
     before = contents(run)
     message = (
-        f"Received: {run}, imported without one. Use another --output_dir, with"
+        f"{run}, an imported run, has no optimizer. Use another --output_dir, with"
         f" --warm_start_from={run}."
     )
     assert train(tiny_run, run) == 1
