@@ -155,18 +155,19 @@ class Docstrings(griffe.Extension):
 
     def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:
         """A field `name: type = checked_field(default, meaning, ...)` has the value
-        `default`.
+        `default`. Without a meaning, the docstring of its class has that.
         """
         call = attr.value
         if (
             isinstance(call, griffe.ExprCall)
             and call.canonical_name.rpartition(".")[2] in FIELD_FUNCTIONS
         ):
-            default, meaning = call.arguments[:2]
+            default, *others = call.arguments
             attr.value = default
-            attr.docstring = griffe.Docstring(
-                ast.literal_eval(str(meaning)), parent=attr
-            )
+            for meaning in others[:1]:
+                if isinstance(meaning, str):
+                    text = ast.literal_eval(meaning)
+                    attr.docstring = griffe.Docstring(text, parent=attr)
 
     def on_function_instance(self, *, func: griffe.Function, **kwargs: Any) -> None:
         """Lines that begin with >>>, and their results, are a block of code."""
