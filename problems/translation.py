@@ -100,8 +100,7 @@ class Wmt14(Corpus):
             # slow to import, and few users need it
             import tensorflow_datasets as tfds
 
-            if not tfds.builder(name, data_dir=data_dir).is_prepared():
-                _check_network()
+            _check_network(tfds.builder(name, data_dir=data_dir))
             tfds_split = "validation" if split == DEV else split
             dataset = tfds.load(name, split=tfds_split, data_dir=data_dir)
         except Exception as error:
@@ -144,10 +143,14 @@ class WmtEnfr(Wmt14):
     training = WMT_TRAINING + WMT_FRENCH
 
 
-def _check_network() -> None:
+def _check_network(builder: Any) -> None:
     """Raises OSError within seconds if the server of WMT's texts cannot be reached,
-    where TensorFlow Datasets would try for minutes.
+    where TensorFlow Datasets would try for minutes; unless it has prepared or at least
+    downloaded some text.
     """
+    downloads = Path(builder.data_dir).parents[2] / "downloads"
+    if builder.is_prepared() or any(downloads.rglob("*.INFO")):
+        return
     # a server that refuses a request is reachable
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(WMT_SERVER, timeout=NETWORK_SECONDS).close()

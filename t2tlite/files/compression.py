@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 STANDARD_INPUT = Path("-")  # as a path to read from
 BLOCK = 1 << 16  # bytes of compressed data
+UNPACKED = 1 << 20  # at most, at once: a block may become gigabytes
 GZIP_HEADER = 31  # what zlib calls gzip's format
 
 
@@ -44,14 +45,18 @@ class _Streams(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fills the buffer with the next bytes; returns their number, 0 at the end."""
         while not (count := self._unpacked.readinto(buffer)):
-            data = self._stream.unused_data or self._file.read(BLOCK)
-            if not data and self._stream.eof:
-                return 0
-            if not data:
-                raise EOFError("it ends in the middle of a stream")
-            if self._stream.eof:
+            stream = self._stream
+            # what is beyond the bound waits in zlib's tail, or in the stream
+            data = getattr(stream, "unconsumed_tail", b"") or stream.unused_data
+            if not data and (stream.eof or getattr(stream, "needs_input", True)):
+                data = self._file.read(BLOCK)
+                if not data and stream.eof:
+                    return 0
+                if not data:
+                    raise EOFError("it ends in the middle of a stream")
+            if stream.eof:
                 self._stream = self._start()
-            self._unpacked = io.BytesIO(self._stream.decompress(data))
+            self._unpacked = io.BytesIO(self._stream.decompress(data, UNPACKED))
         return count
 
 

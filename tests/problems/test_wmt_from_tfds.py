@@ -115,8 +115,16 @@ def test_without_a_network_it_fails_at_once(
     assert "Name or service not known" in reason
 
 
-def test_what_is_prepared_needs_no_network(
-    prepared: Path, no_network: list[str]
+def test_what_is_prepared_or_downloaded_needs_no_network(
+    prepared: Path, tmp_path: Path, no_network: list[str], monkeypatch: Any
 ) -> None:
+    import tensorflow_datasets as tfds
+
     assert len(list(WmtEnde().pairs("train", prepared))) == 20
+    (tmp_path / "tensorflow_datasets" / "downloads").mkdir(parents=True)
+    write(tmp_path / "tensorflow_datasets/downloads/training.tgz.INFO", "{}")
+    load = Mock(side_effect=ValueError("reached"))
+    monkeypatch.setattr(tfds, "load", load)
+    with pytest.raises(FileNotFoundError, match="ValueError: reached"):
+        list(WmtEnde().pairs("train", tmp_path))
     assert no_network == []
