@@ -30,7 +30,7 @@ from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.tensorflow_engine import cast_kernels
 from t2tlite.layers.sublayer import forward_only
 from t2tlite.models.transformer import Transformer
-from t2tlite.training.strategy import make_strategy, with_dtype_policy
+from t2tlite.training.strategy import make_strategy, with_choices
 from t2tlite.types import EOS, DecodingCache, Tensor
 
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--profile", help="folder for a TensorFlow profile of one more batch"
     )
     args = parser.parse_args(argv)
-    hparams = with_dtype_policy(corpus.read_hparams(args), make_strategy())
+    hparams = with_choices(corpus.read_hparams(args), make_strategy(), train_steps=0)
     with tempfile.TemporaryDirectory() as folder:
         store = corpus.make_store(args, Path(folder))
         rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")

@@ -30,7 +30,7 @@ from t2tlite.data.input_pipeline import distribute, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.learning_rates import make_optimizer
-from t2tlite.training.strategy import make_strategy, with_dtype_policy
+from t2tlite.training.strategy import make_strategy, with_choices
 from t2tlite.training.train_step import make_train_step
 
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> None:
     """Trains a few steps."""
     strategy = logical_devices(args.replicas) if args.replicas else make_strategy()
-    hparams = with_dtype_policy(hparams, strategy)
+    hparams = with_choices(hparams, strategy, hparams.train_steps)
     plan = training_plan(
         hparams,
         store.source_lengths,

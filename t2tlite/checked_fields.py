@@ -10,7 +10,7 @@ import inspect
 import re
 import types
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from t2tlite.registry import HPARAMS, did_you_mean
 
@@ -31,6 +31,7 @@ ATTRIBUTE_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_INT = 2**63 - 1
 MAX_FLOAT = 1e300
+AUTO: Final = "auto"  # the value of a field that the devices decide
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class Facts(NamedTuple):
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     choices: tuple[str, ...] = ()  # all values, unless empty
+    auto: bool = False  # the value may be AUTO
     # with another value, a run's checkpoints would be of another model
     model: bool = False
     t2t: bool = True  # tensor2tensor has an hparam of this name
@@ -52,12 +54,15 @@ class Facts(NamedTuple):
             return False
         return self.high is None or value <= self.high
 
+    def accepts_auto(self, value: Any) -> bool:
+        return self.auto and value == AUTO
+
     def requirement(self, value: Any, largest: int = MAX_INT) -> str:
         """What `value` must be; empty if it is."""
-        if self.kind not in CHECKED:
+        if self.kind not in CHECKED or self.accepts_auto(value):
             return ""
         if type(value) is not self.kind and (self.kind, type(value)) != (float, int):
-            return f"of type {self.kind.__name__}"
+            return f"of type {self.kind.__name__}{' or auto' * self.auto}"
         if self.choices and value not in self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.kind not in (int, float):
@@ -73,7 +78,8 @@ def checked_field(default: T, meaning: str = "", **facts: Any) -> T:
     """A dataclass field with this default and these facts (see `Facts`). By default the
     meaning is that of the class's docstring.
     """
-    return _field(type(default), meaning, facts, default=default)
+    kind = facts.pop("kind", type(default))
+    return _field(kind, meaning, facts, default=default)
 
 
 def optional_field(kind: type[T], meaning: str, **facts: Any) -> T | None:
@@ -146,8 +152,9 @@ class CheckedFields:
         values: dict[str, Any] = parse_changes(text)
         for field in dataclasses.fields(self):
             name = field.name
-            if name in values:
-                values[name] = parse_value(name, values[name], facts_of(field).kind)
+            facts = facts_of(field)
+            if name in values and not facts.accepts_auto(values[name]):
+                values[name] = parse_value(name, values[name], facts.kind)
         return dataclasses.replace(self, **values)
 
     @classmethod

@@ -8,9 +8,9 @@ returns an HParams.
 import dataclasses
 import math
 import re
-from typing import Any, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
-from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
+from t2tlite.checked_fields import AUTO, CheckedFields, T, checked_field, facts_of
 from t2tlite.registry import check_model
 from t2tlite.schedules import SCHEDULES
 
@@ -85,8 +85,8 @@ class HParams(CheckedFields):
         train_steps: optimizer steps in total, unless --train_steps is given
         dtype_policy: 'auto': bfloat16 if the hardware has it, otherwise float32; a run
             records which
-        jit_compile: compile the training step and the beam search with XLA, for GPUs;
-            training batches then have at most 24 shapes
+        jit_compile: compile the training step with XLA; training batches then have at
+            most 12 shapes; 'auto': in a long training on a GPU; a run records whether
     """
 
     largest = MAX_SIZE
@@ -138,10 +138,12 @@ class HParams(CheckedFields):
     # Arithmetic.
     dtype_policy: str = checked_field(
         "float32",
-        choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"),
+        choices=("float32", "mixed_bfloat16", "mixed_float16", AUTO),
         t2t=False,
     )
-    jit_compile: bool = checked_field(False, t2t=False)
+    jit_compile: bool | Literal["auto"] = checked_field(
+        AUTO, kind=bool, auto=True, t2t=False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,6 +202,11 @@ class HParams(CheckedFields):
         """
         given = self.global_batch_tokens
         return given or self.batch_size * self.accumulate_steps * replicas
+
+    @property
+    def uses_xla(self) -> bool:
+        """Whether XLA compiles training; not while that is undecided."""
+        return self.jit_compile is True
 
     @property
     def encoder_layers(self) -> int:

@@ -29,6 +29,7 @@ import contextlib
 import gc
 import importlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -106,13 +107,23 @@ def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:
     return listed or shutil.which("nvidia-smi", path=path) is not None
 
 
+def nvidia_models(root: Path = Path("/")) -> list[str]:
+    """The models of NVIDIA's GPUs that Linux lists in `root`/proc; without a list, the
+    name of the machine.
+    """
+    models = set()
+    for file in root.glob("proc/driver/nvidia/gpus/*/information"):
+        models.update(line for line in _lines(file) if line.startswith("Model:"))
+    return sorted(models) or [platform.node()]
+
+
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether the CPU has instructions for matrix products in bfloat16. Without them
     bfloat16 is slower than float32.
 
     `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
-    return not _BFLOAT16.isdisjoint(_cpu_flags(cpuinfo))
+    return not _BFLOAT16.isdisjoint(cpu_flags(cpuinfo))
 
 
 def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -121,11 +132,12 @@ def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
     `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
-    flags = _cpu_flags(cpuinfo)
+    flags = cpu_flags(cpuinfo)
     return "avx2" in flags and "avx512f" not in flags
 
 
-def _cpu_flags(cpuinfo: Path) -> set[str]:
+def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> set[str]:
+    """The instruction sets and other features of the CPU, as Linux names them."""
     for line in _lines(cpuinfo):
         if line.startswith("flags"):
             return set(line.split())

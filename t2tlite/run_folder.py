@@ -14,6 +14,7 @@ RUN/averaged/          the output of t2t-avg-checkpoints
 RUN/decodes/           outputs of splits, see below
 RUN/attention/         the output of t2t-attention
 RUN/ctranslate2/       the model in CTranslate2's format
+RUN/xla/               programs that XLA compiled for training
 RUN/report.*           the output of t2t-report
 RUN/events.*           TensorBoard
 
@@ -178,7 +179,7 @@ class RunFolder:
 
     def folders(self) -> list[Path]:
         """The folders in a run that t2tlite makes and replaces."""
-        names = (BEST, AVERAGED, SAVING, "decodes", "attention", "ctranslate2")
+        names = (BEST, AVERAGED, SAVING, "decodes", "attention", "ctranslate2", "xla")
         return [self.own(name) for name in names]
 
     def create(

@@ -30,7 +30,9 @@ import numpy as np
 
 from t2tlite.config import HParams
 
-MAX_SHAPES = 24  # of the batches of a plan with few_shapes
+# Of the batches of a plan with few_shapes. More need less padding, and a GPU 40 s each
+# to compile: docs/performance.md
+MAX_SHAPES = 12
 # batches of one length bucket in a pool: more need less padding, fewer mix pairs better
 POOL_BATCHES = 16
 MIN_POOLS = 4  # in a small corpus, so that pairs meet others in the next epoch
@@ -265,7 +267,7 @@ def training_plan(
     step.
 
     `corpus_pairs` are the numbers of pairs of the corpora, one after the other in the
-    lengths; corpus_weights needs them. With jit_compile, XLA compiles the training
+    lengths; corpus_weights needs them. With jit_compile=true, XLA compiles the training
     step once for each shape, so there are few shapes.
     """
     return BatchPlan(
@@ -276,7 +278,7 @@ def training_plan(
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,
         seed=seed,
-        few_shapes=hparams.jit_compile,
+        few_shapes=hparams.uses_xla,
         repeats=pair_repeats(hparams, corpus_pairs),
     )
 

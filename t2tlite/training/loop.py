@@ -25,7 +25,12 @@ from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import Progress
 from t2tlite.training.signals import Signals
-from t2tlite.training.train_step import make_gradients, make_train_step, make_trial
+from t2tlite.training.train_step import (
+    make_gradients,
+    make_train_step,
+    make_trial,
+    name_functions_alike,
+)
 from t2tlite.training.workers import Stop, gather, wait_for_workers
 from t2tlite.types import Seq2SeqModel
 
@@ -146,6 +151,8 @@ def train(
                 hparams.accumulate_steps,
             )
         )
+        if hparams.uses_xla:
+            name_functions_alike()
         trial()  # raises now if the largest batch does not fit in memory
         # A signal to one worker stops all. Later, one waits for the end of a step,
         # whose work is saved; the first step may take a minute.

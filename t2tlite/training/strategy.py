@@ -2,22 +2,37 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 import platform
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import tensorflow as tf
 
+from t2tlite.checked_fields import AUTO
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.machine import cores_each, cpu_has_bfloat16, has_nvidia_driver
+from t2tlite.data.batch_plan import MAX_SHAPES
+from t2tlite.machine import (
+    cores_each,
+    cpu_flags,
+    cpu_has_bfloat16,
+    has_nvidia_driver,
+    nvidia_models,
+)
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import keeping_handlers
 from t2tlite.training.workers import VARIABLE, Cluster, Strategy
 
 # compute capability of the first GPUs that multiply in bfloat16
 BFLOAT16_CAPABILITY = (8, 0)
+# tokens of the batches of each replica, from which on XLA repays compiling on a GPU:
+# docs/performance.md
+XLA_TOKENS = 200_000_000
+XLA_FLAGS = "TF_XLA_FLAGS"  # the environment variable
 REPORT_ABSENT_SECONDS = 30.0  # between reports of workers that are absent
 
 
@@ -105,60 +120,89 @@ def _why_unreachable(address: str) -> str:
     return ""
 
 
-def with_dtype_policy(
+def with_choices(
     hparams: HParams,
     strategy: Strategy,
+    train_steps: int,
     recorded: HParams | None = None,
 ) -> HParams:
-    """The hparams with "auto" replaced by the policy `recorded` in the run to resume,
-    or by the fastest one of the devices.
+    """The hparams with each "auto" replaced by the value `recorded` in the run to
+    resume, or by the one that trains fastest: the dtype policy, and whether XLA
+    compiles.
     """
-    if hparams.dtype_policy != "auto":
-        return hparams
+    on_gpu = trains_on_gpu(strategy)
+    chosen: dict[str, Any] = {}
+    if hparams.dtype_policy == AUTO:
+        fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
+        chosen["dtype_policy"] = "mixed_bfloat16" if fast else "float32"
+    if hparams.jit_compile == AUTO:
+        replicas = strategy.num_replicas_in_sync
+        tokens = hparams.batch_tokens(replicas) // replicas * train_steps
+        chosen["jit_compile"] = on_gpu and tokens >= XLA_TOKENS
     if recorded:
-        return dataclasses.replace(hparams, dtype_policy=recorded.dtype_policy)
-    fast = cpu_has_bfloat16()
-    if trains_on_gpu(strategy):
-        capabilities = []
-        for gpu in tf.config.list_physical_devices("GPU"):
-            details = tf.config.experimental.get_device_details(gpu)
-            capabilities.append(details.get("compute_capability", (0, 0)))
-        fast = min(capabilities) >= BFLOAT16_CAPABILITY
-    policy = "mixed_bfloat16" if fast else "float32"
-    return dataclasses.replace(hparams, dtype_policy=policy)
+        chosen = {name: getattr(recorded, name) for name in chosen}
+    return dataclasses.replace(hparams, **chosen)
+
+
+def _gpus_have_bfloat16() -> bool:
+    capabilities = []
+    for gpu in tf.config.list_physical_devices("GPU"):
+        details = tf.config.experimental.get_device_details(gpu)
+        capabilities.append(details.get("compute_capability", (0, 0)))
+    return min(capabilities) >= BFLOAT16_CAPABILITY
+
+
+@contextlib.contextmanager
+def keeping_compiled(run: RunFolder) -> Iterator[None]:
+    """Has TensorFlow keep the programs that XLA compiles for this machine in the run,
+    and load them when it resumes, unless the variable TF_XLA_FLAGS is set.
+
+    TensorFlow reads that once in a process, when it first looks for devices.
+    """
+    built_for = [tf.__version__, *sorted(cpu_flags()), *nvidia_models()]
+    digest = hashlib.sha256(" ".join(built_for).encode()).hexdigest()[:8]
+    folder = run.own(f"xla/{digest}").resolve()
+    is_set = XLA_FLAGS in os.environ
+    if not is_set:
+        os.environ[XLA_FLAGS] = f'--tf_xla_persistent_cache_directory="{folder}"'
+    try:
+        yield
+    finally:
+        if not is_set:
+            del os.environ[XLA_FLAGS]
 
 
 def device_lines(
     hparams: HParams,
+    chosen: HParams,
     strategy: Strategy,
-    recorded: HParams | None = None,
     gpus: int | None = None,
 ) -> list[str]:
-    """Says which devices train, in which type, and whether XLA compiles; then what
-    would make a GPU faster, or, if the machine has an NVIDIA driver and TensorFlow sees
-    no GPU, what to install.
+    """Says which devices train, in which type, and whether XLA compiles; then what that
+    takes, or, if the machine has an NVIDIA driver and TensorFlow sees no GPU, what to
+    install.
 
-    `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
-    was asked for: with 0 the CPU is not a surprise.
+    `chosen` are the hparams `with_choices`. `gpus` is the number of GPUs that was asked
+    for: with 0 the CPU is not a surprise.
     """
-    policy = with_dtype_policy(hparams, strategy, recorded).dtype_policy
-    if hparams.dtype_policy == "auto":
+    policy = chosen.dtype_policy
+    if hparams.dtype_policy == AUTO:
         policy += " (dtype_policy=auto)"
-    xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
+    xla = "compiled by XLA" if chosen.uses_xla else "without XLA"
+    if hparams.jit_compile == AUTO:
+        xla += " (jit_compile=auto)"
     device = device_name(strategy)
     count = strategy.num_replicas_in_sync
     if count > 1:
         device = f"{count} replicas on {device}"
     lines = [f"Training on {device}, in {policy}, {xla}."]
     hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if trains_on_gpu(strategy):
-        if not hparams.jit_compile:
-            lines.append(
-                "A GPU trains about three times as fast with"
-                " --hparams=jit_compile=true, once XLA has compiled each shape of a"
-                " batch."
-            )
-    elif not hidden and has_nvidia_driver():
+    if chosen.uses_xla:
+        lines.append(
+            f"XLA compiles up to {MAX_SHAPES} shapes of batches, each in up to a minute;"
+            " the run keeps the programs."
+        )
+    if not (hidden or trains_on_gpu(strategy)) and has_nvidia_driver():
         lines.append(
             "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
             f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"

@@ -14,6 +14,9 @@ import tensorflow as tf
 from t2tlite.data.input_pipeline import Part, distribute_shape
 from t2tlite.types import PAD, Seq2SeqModel, Tensor, Variable
 
+# greater than the number of tensors and functions that a process makes before it trains
+FIRST_NUMBER = 100_000
+
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
 
 
@@ -41,7 +44,7 @@ def make_gradients(
     hparams = model.hparams
 
     @tf.function(
-        reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile
+        reduce_retracing=True, autograph=False, jit_compile=hparams.uses_xla
     )
     def gradients(
         inputs: Tensor,
@@ -84,6 +87,18 @@ def make_gradients(
         return loss, sums
 
     return of_part
+
+
+def name_functions_alike() -> None:
+    """Gives functions that are traced from now on the same names in each process that
+    resumes a run: TensorFlow finds a program that XLA compiled by the function's name.
+
+    A name ends with a number, that of the tensors and functions made before.
+    """
+    function = tf.function(lambda: 0.0, autograph=False).get_concrete_function()
+    number = int(function.name.rpartition(b"_")[2])
+    for _ in range(-number % FIRST_NUMBER):
+        tf.constant(0.0)
 
 
 def make_train_step(

@@ -398,14 +398,8 @@ def _count_equal(
     """The number of sentences whose translation by the export is the run's. Raises
     ValueError for the first one that is not, if the format is exact.
     """
-    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
-
     options = dataclasses.replace(decoding, **export_format.compared_with)
-    run = model
-    keras = keras_model(model)
-    if keras.hparams.jit_compile:  # XLA would round differently
-        run = TextDecoder(TensorFlowEngine(keras), model.encoders, model.manifest)
-    ours = _translate(run, sentences, options)
+    ours = _translate(model, sentences, options)
     theirs = export_format.open(model, folder)(sentences, options)
     equal = 0
     for sentence, expected, text in zip(sentences, ours, theirs, strict=True):

@@ -59,14 +59,13 @@ def load(
     engine: str = TENSORFLOW,
     quantization: str | None = None,
     *,
-    jit_compile: bool | None = None,
+    jit_compile: bool = False,
     threads: int = 1,
 ) -> Translator:
     """The trained model in a run directory, or an ensemble of several, ready to decode;
     `t2tlite.load` explains the arguments and errors.
 
-    `jit_compile` is whether XLA compiles TensorFlow's search, by default as in
-    training.
+    `jit_compile` is whether XLA compiles TensorFlow's search, once for each shape.
     """
     paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
     if not paths:
@@ -93,7 +92,6 @@ def load(
         checkpoints.append(checkpoint)
         notes += notes_on_checkpoint(folder, checkpoint)
     first = folders[0]
-    hparams = first.hparams()
     manifest = first.manifest()
     encoders = first.encoders()
     check_not_forked()
@@ -101,8 +99,6 @@ def load(
     if engine == CTRANSLATE2:
         opened = _open_converted(first, checkpoints[0], quantization, threads)
     else:
-        if jit_compile is None:
-            jit_compile = hparams.jit_compile
         opened = _keras_run().open_keras(folders, checkpoints, jit_compile, threads)
     return Translator(
         opened,

@@ -53,10 +53,15 @@ def train_run(training: Training) -> list[str]:
     check_not_forked()
     folder = training.folder
     cluster = workers.find_cluster(training.cluster_resolver)
-    replicas = strategy.make_strategy(training.gpus, cluster, training.cpu_replicas)
+    with strategy.keeping_compiled(folder):
+        replicas = strategy.make_strategy(
+            training.gpus, cluster, training.cpu_replicas
+        )
     recorded = folder.hparams() if folder.checkpoints() else None
     hparams = training.hparams
-    for line in strategy.device_lines(hparams, replicas, recorded, training.gpus):
+    steps = training.config.train_steps
+    chosen = strategy.with_choices(hparams, replicas, steps, recorded)
+    for line in strategy.device_lines(hparams, chosen, replicas, training.gpus):
         say(line)
     say(f"The run is in {folder}.")
     try:
@@ -101,7 +106,8 @@ def _train(
             folder = RunFolder(folder.path, writes=False)
         recorded = folder.hparams() if folder.checkpoints() else None
         hparams = training.hparams.for_replicas(count)
-        hparams = strategy.with_dtype_policy(hparams, replicas, recorded)
+        steps = config.train_steps
+        hparams = strategy.with_choices(hparams, replicas, steps, recorded)
         trained = _what_is_trained(folder, dataset, hparams, config)
         workers.check_workers_agree(replicas, trained)
         start = None
@@ -299,7 +305,7 @@ def _dev_scorer(setup: loop.TrainingSetup, dataset: Dataset) -> ScoreSets:
     early or none does; the others receive no further score.
     """
     hparams = setup.model.hparams
-    engine = TensorFlowEngine(setup.model, hparams.jit_compile)
+    engine = TensorFlowEngine(setup.model)
     decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
     texts = {}
     for name, store in setup.dev_sets.items():

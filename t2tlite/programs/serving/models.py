@@ -268,7 +268,6 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 options.checkpoint_path,
                 options.engine,
                 options.quantization,
-                jit_compile=False,  # XLA would compile anew for each length
                 threads=batching.WORKERS,
             )
             for note in translators[run].notes:

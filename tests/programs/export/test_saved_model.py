@@ -168,7 +168,7 @@ VARIANTS = {
         "self_attention_radius=4,shared_embedding_and_softmax_weights=false,num_encoder_layers=1"
     ),
     "bfloat16": "dtype_policy=mixed_bfloat16,pos=timing_halves",
-    "xla": "jit_compile=true,pos=none,attention_key_channels=8",
+    "no_positions": "pos=none,attention_key_channels=8",
 }
 
 
@@ -180,7 +180,7 @@ def untrained(model: Translator, changes: str) -> Translator:
     random = np.random.default_rng(1)
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
-    engine = TensorFlowEngine(other, hparams.jit_compile)
+    engine = TensorFlowEngine(other)
     checkpoint = "RUN/model.ckpt-7"
     return Translator(engine, model.encoders, model.manifest, checkpoint, run=model.run)
 
