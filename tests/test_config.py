@@ -99,10 +99,11 @@ def test_override_changes_only_what_it_names():
     assert after.diff(before) == {
         "hidden_size": (256, 512),
         "pos": ("emb", "timing"),
-        "jit_compile": (True, False),
+        "jit_compile": (True, "auto"),
         "learning_rate_constant": (2.0, 1.0),
     }
     assert type(after.learning_rate_constant) is float
+    assert after.override("jit_compile=auto").jit_compile == "auto"
 
 
 @pytest.mark.parametrize("text", ["", " , ,"])
@@ -226,7 +227,7 @@ TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
         ('{"num_heads": 4.0}', r"num_heads must be of type int\. Received: 4\.0\."),
         ('{"num_heads": true}', r"num_heads must be of type int\. Received: True\."),
         ('{"relu_dropout": false}', r"relu_dropout must be of type float\. Received: False\."),
-        ('{"jit_compile": 1}', r"jit_compile must be of type bool\. Received: 1\."),
+        ('{"jit_compile": 1}', r"jit_compile must be of type bool or auto\. Received: 1\."),
         ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be at most 1e\+300"),
         ('{"relu_dropout": NaN}', r"relu_dropout must be at least 0\.0 and at most 0\.99\. Received: nan\."),
         (f'{{"num_heads": {2**31}}}', f"num_heads {TOO_LARGE}"),

@@ -1,6 +1,7 @@
 """The settings chosen before TensorFlow loads, and what the CPU is known to have."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from t2tlite.machine import (
     cpu_has_bfloat16,
     has_nvidia_driver,
     memory_limits,
+    nvidia_models,
 )
 
 NAMES = (
@@ -78,6 +80,16 @@ def test_nvidia_driver(tmp_path):
     assert not has_nvidia_driver(tmp_path, str(tmp_path))
     (listed / "version").touch()
     assert has_nvidia_driver(tmp_path, str(tmp_path))
+
+
+def test_nvidia_models(tmp_path):
+    assert nvidia_models(tmp_path) == [platform.node()]
+    for number, model in enumerate(["H100 PCIe", "A100", "A100"]):
+        file = tmp_path / f"proc/driver/nvidia/gpus/0000:0{number}:00.0/information"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"Model: \t\t NVIDIA {model}\nIRQ:   \t\t 42\n")
+    models = [line.split() for line in nvidia_models(tmp_path)]
+    assert models == [["Model:", "NVIDIA", "A100"], ["Model:", "NVIDIA", "H100", "PCIe"]]
 
 
 def test_memory_of_a_container(tmp_path):

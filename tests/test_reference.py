@@ -24,7 +24,13 @@ from t2tlite.bin.flags import (
     problem_flags,
     takes_options,
 )
-from t2tlite.checked_fields import CheckedFields, Facts, default_of, facts_of
+from t2tlite.checked_fields import (
+    AUTO,
+    CheckedFields,
+    Facts,
+    default_of,
+    facts_of,
+)
 from t2tlite.config import DecodeHParams, HParams
 
 PAGE = ROOT / "docs" / "reference.md"
@@ -70,6 +76,8 @@ def values(facts: Facts) -> str:
     if facts.choices:
         return ", ".join(map(code, facts.choices))
     shown = KINDS.get(facts.kind, facts.kind.__name__)
+    if facts.auto:
+        shown = f"{code(AUTO)}, {shown}"
     if facts.low is not None and facts.high is not None:
         return f"{shown}, {facts.low} to {facts.high}"
     if facts.low is not None:

@@ -109,7 +109,7 @@ def test_pairs_share_a_batch_with_others_in_the_next_epoch(pairs, batch_tokens):
 
 
 @pytest.mark.parametrize("replicas", [1, 8])
-def test_xla_gets_at_most_24_shapes_of_wmt_lengths(replicas):
+def test_xla_gets_at_most_12_shapes_of_wmt_lengths(replicas):
     """Of lengths as those of WMT En-De, mean 30 and 32 tokens: without jit_compile
     nearly each has its own.
     """
@@ -120,8 +120,8 @@ def test_xla_gets_at_most_24_shapes_of_wmt_lengths(replicas):
         plan = training_plan(hparams, sources, targets, replicas, seed=1)
         batches = epoch(plan)
         shapes = {(b.rows, b.source_width, b.target_width) for b in batches}
-        assert padding(batches, sources, targets) < (0.15 if jit_compile else 0.12)
-    assert len(shapes) <= 24  # with jit_compile
+        assert padding(batches, sources, targets) < (0.21 if jit_compile else 0.12)
+    assert len(shapes) <= 12  # with jit_compile
 
 
 def test_nothing_fits():
