@@ -111,7 +111,7 @@ def nvidia_models(root: Path = Path("/")) -> list[str]:
     """The models of NVIDIA's GPUs that Linux lists in `root`/proc; without a list, the
     name of the machine.
     """
-    models = set()
+    models: set[str] = set()
     for file in root.glob("proc/driver/nvidia/gpus/*/information"):
         models.update(line for line in _lines(file) if line.startswith("Model:"))
     return sorted(models) or [platform.node()]

@@ -89,7 +89,10 @@ def test_nvidia_models(tmp_path):
         file.parent.mkdir(parents=True)
         file.write_text(f"Model: \t\t NVIDIA {model}\nIRQ:   \t\t 42\n")
     models = [line.split() for line in nvidia_models(tmp_path)]
-    assert models == [["Model:", "NVIDIA", "A100"], ["Model:", "NVIDIA", "H100", "PCIe"]]
+    assert models == [
+        ["Model:", "NVIDIA", "A100"],
+        ["Model:", "NVIDIA", "H100", "PCIe"],
+    ]
 
 
 def test_memory_of_a_container(tmp_path):

@@ -199,8 +199,8 @@ def device_lines(
     hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     if chosen.uses_xla:
         lines.append(
-            f"XLA compiles up to {MAX_SHAPES} shapes of batches, each in up to a minute;"
-            " the run keeps the programs."
+            f"XLA compiles up to {MAX_SHAPES} shapes of batches, each in up to a"
+            " minute; the run keeps the programs."
         )
     if not (hidden or trains_on_gpu(strategy)) and has_nvidia_driver():
         lines.append(

@@ -43,9 +43,7 @@ def make_gradients(
     """
     hparams = model.hparams
 
-    @tf.function(
-        reduce_retracing=True, autograph=False, jit_compile=hparams.uses_xla
-    )
+    @tf.function(reduce_retracing=True, autograph=False, jit_compile=hparams.uses_xla)
     def gradients(
         inputs: Tensor,
         targets: Tensor,

@@ -54,9 +54,7 @@ def train_run(training: Training) -> list[str]:
     folder = training.folder
     cluster = workers.find_cluster(training.cluster_resolver)
     with strategy.keeping_compiled(folder):
-        replicas = strategy.make_strategy(
-            training.gpus, cluster, training.cpu_replicas
-        )
+        replicas = strategy.make_strategy(training.gpus, cluster, training.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
     hparams = training.hparams
     steps = training.config.train_steps
