@@ -129,6 +129,34 @@ def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
             assert getattr(hparams, field) == theirs[name][field]
 
 
+def test_characters_are_wus(base):
+    """The hparams of example/transformer/trm-g2p.sh in the repository
+    shijie-wu/neural-transducer, of Wu, Cotterell and Hulden (2021).
+    """
+    hparams = registry.get_hparams("transformer_characters")
+    theirs = {
+        "hidden_size": 256,
+        "filter_size": 1024,
+        "num_hidden_layers": 4,
+        "num_heads": 4,
+        "label_smoothing": 0.1,
+        "optimizer_adam_beta2": 0.98,
+        "learning_rate_warmup_steps": 4000,
+        "train_steps": 20_000,
+    }
+    assert {name: getattr(hparams, name) for name in theirs} == theirs
+    # they give the highest rate itself
+    highest = hparams.learning_rate_constant * (256 * 4000) ** -0.5
+    assert highest == pytest.approx(0.001, rel=0.02)
+    assert set(hparams.diff(base)) - set(theirs) == {
+        "layer_preprocess_sequence",
+        "layer_postprocess_sequence",
+        "layer_prepostprocess_dropout",
+        "attention_dropout",
+        "relu_dropout",
+    }
+
+
 def test_every_set():
     values = set()
     for name in SETS:
