@@ -197,8 +197,8 @@ def _register(kind: str, table: dict[str, Any], item: T, name: str | None = None
     is_free = isinstance(taken, str) or taken.__module__ == module == "__main__"
     if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
-            f"Each {kind} needs a name of its own, without _rev at its end, and its"
-            f" decorator none. Received: {name!r} from {module or repr(item)}."
+            f"Each {kind} needs a name of its own, not ending in _rev. Received:"
+            f" {name!r} from {module or repr(item)}."
         )
     table[name] = item
     return item
@@ -211,6 +211,6 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
     answers = tensor2tensor_names.NAMES.get(kind, {})
     hint = tensor2tensor_names.answer(answers, name) or did_you_mean(name, table)
     raise ValueError(
-        f"There is no {kind} {name!r}. {hint} If it is defined in your own package, add"
+        f"There is no {kind} {name!r}. {hint} If your own package defines it, add"
         " --t2t_usr_dir=FOLDER."
     )

@@ -108,14 +108,14 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
         (
             {"train_source": np.array(["a cat"])},
             ValueError,
-            "train_source must be .* of type ndarray. Sentences are read from files",
+            "train_source must be .* Received: ndarray",
         ),
         (
             {"trainsource": "train.en"},
             ValueError,
             "A problem has no field 'trainsource'",
         ),
-        ({"train_source": ["train.en"] * 2}, ValueError, "must name as many files"),
+        ({"train_source": ["train.en"] * 2}, ValueError, "must be equally many"),
         ({"data_dir": None}, TypeError, "not .*NoneType"),
     ],
 )  # fmt: skip

@@ -163,9 +163,7 @@ def _check_pair(pair: Any) -> None:
         )
     for text in pair:
         if "\n" in text:
-            raise ValueError(
-                f"a text must not contain a line break. Received: {described(pair)}."
-            )
+            raise ValueError(f"a text must be one line. Received: {described(pair)}.")
         check_unicode(text)
 
 

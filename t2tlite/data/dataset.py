@@ -100,13 +100,12 @@ def open_dataset(
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
-                "--data_dir must be a folder with data made by t2t-datagen. Received:"
-                f" {data_dir}, which has none. Run t2t-datagen --problem=... first."
+                f"--data_dir must hold data. Received: {data_dir}. Run t2t-datagen."
             )
         if len(finished) > 1:
             raise ValueError(
-                f"{data_dir} holds the data of several problems. Name one:"
-                f" {', '.join(finished)}."
+                f"{data_dir} has data of several problems: {', '.join(finished)}. Name"
+                " one."
             )
         problem_name = finished[0]
     base = problem_name.removesuffix("_rev")
@@ -116,7 +115,7 @@ def open_dataset(
             command = f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
             f"There is no finished data of {problem_name} in {data_dir}.{others} Run"
-            f" {command} first; an interrupted run resumes."
+            f" {command} first."
         )
     folder = data_dir / base
     manifest = manifests.read_manifest(folder)
@@ -170,9 +169,8 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
         changes = [f"{problem.name()} now yields other pairs"]
     if changes:
         raise ValueError(
-            f"{folder} already holds complete data made from something else:"
-            f" {'; '.join(changes)}. Use another --data_dir, or delete {folder} to make"
-            " the data again."
+            f"{folder} has data made from something else: {'; '.join(changes)}. Use"
+            " another --data_dir, or delete it."
         )
     try:
         check_contents(folder, manifest.entries())

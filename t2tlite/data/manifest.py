@@ -97,9 +97,9 @@ class SplitEntry:
         there are none.
         """
         if not (self.pairs and self.source_tokens and self.target_tokens):
+            received = f"{self.pairs} pairs. Run t2t-datagen again"
             raise ValueError(
-                f"Data needs pairs and their tokens. Received: {self.pairs} pairs. Run"
-                " t2t-datagen again."
+                f"Data needs pairs and their tokens. Received: {received}."
             )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
 
@@ -266,10 +266,8 @@ class RunManifest(Manifest):
         such split.
         """
         if name not in self.splits:
-            raise ValueError(
-                f"The split must be one of {', '.join(self.splits)}. Received:"
-                f" {name!r}."
-            )
+            names = ", ".join(self.splits)
+            raise ValueError(f"The split must be one of {names}. Received: {name!r}.")
         return self.splits[name].reversed() if self.reverse else self.splits[name]
 
 
@@ -281,10 +279,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     if path.exists() and not holds_data(folder):
-        raise ValueError(
-            f"{folder} must hold data. Received: the folder of a run. Use another"
-            " --data_dir."
-        )
+        raise ValueError(f"{folder} must hold data. Received: the folder of a run.")
     return read_record(path, Manifest, f"Delete {folder} and run t2t-datagen again.")
 
 

@@ -130,8 +130,7 @@ class Problem(CheckedFields):
         """Raises ValueError for a name that is not one of its splits."""
         if split not in self.splits():
             raise ValueError(
-                f"The splits of {self.name()} are {', '.join(self.splits())}. Received:"
-                f" {split!r}."
+                f"{self.name()} has {', '.join(self.splits())}. Received: {split!r}."
             )
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
@@ -205,8 +204,8 @@ def _texts(name: str, value: object) -> tuple[object, ...]:
         value = [value]
     if not isinstance(value, list | tuple):
         raise ValueError(
-            f"{name} must be a text or path, or a list of them. Received: a value of"
-            f" type {type(value).__name__}. Sentences are read from files."
+            f"{name} must be a text or path, or a list of them. Received:"
+            f" {type(value).__name__}."
         )
     texts = []
     for item in value:

@@ -42,7 +42,11 @@ def test_mistakes(tiny_run, tmp_path):
             "There is no checkpoint at",
         ),
         ("t2t_datagen", ["--problem=paralel_text"], "Did you mean 'parallel_text'"),
-        ("t2t_datagen", ["--problem=parallel_text"], "needs files to train on and fil"),
+        (
+            "t2t_datagen",
+            ["--problem=parallel_text"],
+            "parallel_text needs files for train",
+        ),
         ("t2t_decoder", [absent, file], "The run must be a folder"),
         ("t2t_decoder", [run, "--split=tets"], "must be dev or test"),
         ("t2t_decoder", [run, "--decode_from_file=absent"], "absent, which does not"),

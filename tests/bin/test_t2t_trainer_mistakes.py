@@ -34,8 +34,8 @@ def refused(tiny_run, tmp_path, capsys):
         ("--train_steps=0", "train_steps must be at least 1."),
         ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0."),
         ("--random_seed=-1", "random_seed must be at least 0 "),
-        ("--worker_gpu=99", "--worker_gpu must be at most 0, the number of GPUs that TensorFlow sees. "),
-        ("--vocab_size=500", "Options of the data need --generate_data. Received: --vocab_size."),
+        ("--worker_gpu=99", "--worker_gpu must be at most "),
+        ("--vocab_size=500", "--vocab_size must be given with --generate_data."),
     ],
 )  # fmt: skip
 def test_refused(refused, flag, message):
@@ -59,7 +59,7 @@ def test_missing_data_names_the_command_that_makes_it(tiny_run, refused, tmp_pat
     )
     assert command in refused(none)
     message = refused(none, "--problem=")
-    assert "which has none. Run t2t-datagen --problem=... first." in message
+    assert "Run t2t-datagen." in message
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_home_folder(
         (("English", "de"), r"must be a code of BCP 47 .*'English'\."),
         (("en", "../de"), r"must be a code of BCP 47 .*'\.\./de'\."),
         (("", "german!"), r"Received: 'german!'"),
-        (("en", "EN"), r"The languages of a pair must differ\. Received: en and EN"),
+        (("en", "EN"), r"Languages must differ\. Received: en and EN"),
     ],
 )
 def test_languages_are_codes(languages: tuple[str, str], message: str) -> None:
@@ -188,7 +188,7 @@ def test_a_pipe_is_given_once(corpus: dict[str, Any], tmp_path: Path) -> None:
         options = corpus | {"train_source": (name, "train_source.1")}
         ParallelText(**options).files(None)
         problem = ParallelText(**options, dev_tsv=(name,))
-        message = rf"^A pipe can be read once\. Received: {shown}, given twice\."
+        message = rf"^A pipe, .* can be read once\.{shown}, given twice\."
         with pytest.raises(ValueError, match=message):
             problem.pairs("train", None)
 

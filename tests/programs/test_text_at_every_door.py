@@ -76,7 +76,7 @@ def test_what_is_shown_is_what_was_written(model):
     attention = model.attention(text)
     assert attention.source == text
     assert attention.source_words == model.attention(SENTENCE).source_words
-    with pytest.raises(ValueError, match="must have words"):
+    with pytest.raises(ValueError, match="needs words"):
         model.attention("\u200b\u00a0")
 
 
