@@ -190,12 +190,8 @@ def run_folder(flags: RunFlags) -> RunFolder:
     path = flags.output_dir
     if path is None and flags.problem and flags.hparams_set:
         path = f"{RUNS_DIR}/{flags.problem}-{flags.hparams_set}"
-    if not path:
-        raise ValueError(
-            "--output_dir must be given, or --problem and --hparams_set, which name"
-            f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
-        )
-    return RunFolder(path)
+    require(output_dir=path)
+    return RunFolder(path or "")
 
 
 def run_folders(flags: RunFlags) -> list[RunFolder]:

@@ -309,8 +309,7 @@ class DecodeHParams(CheckedFields):
             value = getattr(self, field.name)
             if field.name.startswith("sampling_") and value != field.default:
                 raise ValueError(
-                    f"{field.name} requires sampling_method=random. Received:"
-                    f" {field.name}={value}."
+                    f"{field.name}={value} requires sampling_method=random."
                 )
         if self.return_beams > self.beam_size:
             raise ValueError(

@@ -353,8 +353,7 @@ class RunFolder:
         lines = list(read_lines(path))
         if len(lines) != record.sentences:
             raise ValueError(
-                f"{path} must have {record.sentences:,} outputs, as {record.name}.json."
-                f" Received: {len(lines):,}."
+                f"{path} must have {record.sentences:,} lines. Received: {len(lines)}."
             )
         return lines
 

@@ -35,11 +35,7 @@ def list_of_texts(texts: Any, required: str = "A list of sentences") -> list[str
         )
     strings: list[str] = []
     for text in texts:
-        if not isinstance(text, str):
-            raise ValueError(
-                f"Each sentence must be a string. Received: {described(text)} at index"
-                f" {len(strings)}."
-            )
+        check_text(f"The sentence at index {len(strings)}", text)
         strings.append(text)
     return strings
 

@@ -187,7 +187,7 @@ def test_pairs_in_memory(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"pairs": [("a", "b"), ("c", float("nan"))]}, ValueError, r"^pairs, train pair 2: a pair .* two strings is required\. Received: \('c', nan\)\."),
+        ({"pairs": [("a", "b"), ("c", float("nan"))]}, ValueError, r"^pairs, train pair 2: a pair .* two strings, each one line, is required\. Received: \('c', nan\)\."),
         ({"dev_pairs": ["ab"]}, ValueError, "^pairs, dev pair 1: .* Received: 'ab'"),
         ({"pairs": [{"en": "a", "de": "b"}]}, ValueError, "pair 1: .* Received: {'en'"),
         ({"pairs": [("a\nb", "c")]}, ValueError, "pair 1: .* line break"),

@@ -120,7 +120,7 @@ def test_outputs_of_another_number_are_refused(run):
     record = DecodeRecord("test", 9, "", 2, {}, {}, {}, 1.0, name="test.9")
     run.decoded_file("test.9").parent.mkdir()
     run.decoded_file("test.9").write_text("a\nb\nc\n")
-    message = r"9\.txt must have 2 outputs, as test\.9\.json\. Received: 3\.$"
+    message = r"9\.txt must have 2 lines\. Received: 3\.$"
     with pytest.raises(ValueError, match=message):
         run.outputs(record)
 

@@ -145,8 +145,9 @@ class BatchPlan:
         self.num_pairs = len(self._corpus)
         if not self.num_pairs:
             raise ValueError(
-                f"No pair fits: each of {len(longer):,} has a side of more than"
-                f" max_length={max_length} tokens."
+                f"Data needs pairs of at most {max_length:,} tokens a side, with EOS."
+                f" Received: {len(longer):,} longer ones. Raise max_length, or put one"
+                " sentence on each line."
             )
         self.seed = seed
         self._sources = source_lengths[self._corpus].astype(np.int32)
@@ -317,17 +318,12 @@ def evaluation_plan(
     longer = np.maximum(source_lengths, target_lengths)
     limit = hparams.max_evaluated_length
     evaluated = longer[longer <= limit]
-    if not len(evaluated):
-        raise ValueError(
-            f"A dev set needs pairs of at most {limit - 1:,} tokens a side. Received:"
-            f" {len(longer):,} longer ones. Put one sentence on each line."
-        )
     batch_tokens = hparams.batch_size * replicas
     return BatchPlan(
         source_lengths,
         target_lengths,
         batch_tokens=batch_tokens,
-        max_length=int(evaluated.max()),
+        max_length=int(evaluated.max()) if len(evaluated) else limit,
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,
         batch_squares=batch_tokens * hparams.max_length,

@@ -108,8 +108,8 @@ class Pipeline:
             return beam, beam.Pipeline(options=options)
         except (ImportError, AttributeError, ValueError) as error:
             raise ValueError(
-                "--beam_runner and --beam_options need pip install 't2tlite[beam]', or"
-                f" 't2tlite[dask]'. Received: {error}"
+                "--beam_runner and --beam_options must be Apache Beam's, which need pip"
+                f" install 't2tlite[beam]', or 't2tlite[dask]'. Received: {error}"
             ) from error
         finally:
             logging.disable(logging.NOTSET)

@@ -151,14 +151,10 @@ def given_vocabularies(problem: Problem) -> list[Path]:
     """
     paths = [Path(name).expanduser() for name in problem.vocab_file]
     given = ",".join(map(str, paths))
-    if len(paths) > 2:
+    if len(paths) > 2 or (paths and problem.normalization == NFKC):
         raise ValueError(
-            f"vocab_file must be one, or source's and target's. Received: {given}."
-        )
-    if problem.normalization == NFKC and paths:
-        raise ValueError(
-            f"normalization={NFKC} is for vocabularies that are learned. Received:"
-            f" vocab_file={given}."
+            "vocab_file must be one, or source's and target's, without normalization="
+            f"{NFKC}. Received: {given}, {problem.normalization}."
         )
     encoders = list(map(open_encoder, paths))
     normal: set[str] = set()

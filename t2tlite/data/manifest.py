@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.records import Count, Language, Name, read_record
+from t2tlite.files.records import Count, Language, Name, Positive, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
@@ -57,9 +57,9 @@ class SplitEntry:
     segmentations, tokens are those of an epoch, on average.
     """
 
-    pairs: Count
-    source_tokens: Count
-    target_tokens: Count
+    pairs: Positive
+    source_tokens: Positive
+    target_tokens: Positive
     longest_source: Count
     longest_target: Count
     dropped: dict[str, Count]  # reason -> pairs left out
@@ -93,14 +93,7 @@ class SplitEntry:
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
-        """The mean lengths of sources and targets, in tokens. Raises ValueError if
-        there are none.
-        """
-        if not (self.pairs and self.source_tokens and self.target_tokens):
-            received = f"{self.pairs} pairs. Run t2t-datagen again"
-            raise ValueError(
-                f"Data needs pairs and their tokens. Received: {received}."
-            )
+        """The mean lengths of sources and targets, in tokens."""
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
 
 

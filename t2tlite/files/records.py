@@ -16,6 +16,7 @@ R = TypeVar("R")
 
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
 # of a file, problem, split or language: they become parts of paths
 NAME = r"^\w[\w.-]*\Z"

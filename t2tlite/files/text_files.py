@@ -90,8 +90,7 @@ def read_segments(path: str | Path) -> Iterator[str]:
             raise ValueError(f"{place}: each <seg> must end on its line.")
         count += len(texts)
         yield from map(unescape, texts)
-    if not count:
-        raise ValueError(f"{shown(path)} must hold <seg> elements.")
+    check_line_counts({shown(path): count}, "Is it complete?", "<seg> elements")
 
 
 def unescape(text: str) -> str:

@@ -14,12 +14,12 @@ from t2tlite.run_folder import RunFolder
 
 
 def test_open_dataset_by_name(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"must hold data\. .* Run t2t-datagen"):
+    with pytest.raises(FileNotFoundError, match=r"of PROBLEM in .* Received: none\."):
         open_dataset(tmp_path)
     generate(TinyTask(), tmp_path, num_processes=1)
     assert open_dataset(tmp_path).name == "tiny_task"
     assert open_dataset(tmp_path, "tiny_task_rev").manifest.reverse
-    message = r"no finished data of other in .*Finished data there: tiny_task\."
+    message = r"no finished data of other in .* Received: tiny_task\. Run t2t-datagen"
     with pytest.raises(FileNotFoundError, match=message):
         open_dataset(tmp_path, "other")
     message = r"split must be one of train, dev, test\. Received: 'valid'"
@@ -27,7 +27,7 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path).store("valid")
     raw = write_pairs(tmp_path / "raw.tsv")
     generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
-    with pytest.raises(ValueError, match=r"Name one: file_task, tiny_task"):
+    with pytest.raises(ValueError, match=r"problems: file_task, tiny_task\. Name one"):
         open_dataset(tmp_path)
 
 

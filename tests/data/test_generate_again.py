@@ -101,7 +101,7 @@ def test_complete_data_is_left_alone(data_dir):
 def test_complete_data_of_other_options_is_never_overwritten(
     data_dir, uninterrupted, changes, message
 ):
-    message = f" has data made from something else: ({message}).*delete"
+    message = f" has data made from something else: ({message}).*Delete"
     with pytest.raises(ValueError, match=message):
         generate(TinyTask(**changes), data_dir, num_processes=1)
     assert contents(data_dir) == uninterrupted
@@ -183,7 +183,7 @@ def test_a_users_problem_that_yields_other_pairs(tmp_path, monkeypatch, capsys):
 
     for pairs in (in_upper_case, more):
         monkeypatch.setattr(FileTask, "pairs", pairs)
-        message = r"else: file_task now yields other pairs\. Use another --data_dir, or"
+        message = r"else: file_task now yields other pairs\. Delete it, or use another"
         with pytest.raises(ValueError, match=message):
             generate(task, data)
     # what cannot be read now, say without a network, is assumed to be unchanged

@@ -52,7 +52,7 @@ def test_test_split_where_given(corpus: dict[str, Any]) -> None:
     assert problem.splits() == ("train", "train2", "dev", "test")
     assert list(problem.pairs("test", None)) == [("A dog .", "Ein Hund .")]
     assert len(problem.files(None)) == 8
-    with pytest.raises(ValueError, match=r"are train, train2, dev\. Received: 'test'"):
+    with pytest.raises(ValueError, match=r"of train, train2, dev\. Received: 'test'"):
         ParallelText(**corpus).pairs("test", None)
 
 

@@ -54,7 +54,7 @@ def test_outputs_that_are_not_there(tiny_run, decoded_copy):
     (decoded_copy / "decodes" / "test.120.txt").write_text("eins\n")
     _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text
-    assert "must have 40 outputs, as test.120.json. Received: 1." in text
+    assert "must have 40 lines. Received: 1." in text
     (decoded_copy / "decodes" / "test.120.txt").unlink()
     _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text

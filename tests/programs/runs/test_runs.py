@@ -93,8 +93,8 @@ def test_in_short(tiny_run, model):
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        (["dog", b"red cat"], {}, r"Each sentence must be a string\. Received: b'red cat', not yet decoded"),
-        (["dog", None], {}, r"Each sentence must be a string\. Received: None at index 1\."),
+        (["dog", b"red cat"], {}, r"at index 1 must be one string\. Received: b'red cat', not yet decoded"),
+        (["dog", None], {}, r"sentence at index 1 must be one string\. Received: None\."),
         (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
         (["cat"], {"beam_size": 0}, r"beam_size must be at least 1"),
         (["cat"], {"beam_size": "8"}, r"beam_size must be of type int\. Received: '8'\."),
