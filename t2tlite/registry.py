@@ -197,8 +197,8 @@ def _register(kind: str, table: dict[str, Any], item: T, name: str | None = None
     is_free = isinstance(taken, str) or taken.__module__ == module == "__main__"
     if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
-            f"Each {kind} needs a name of its own, not ending in _rev. Received:"
-            f" {name!r} from {module or repr(item)}."
+            f"Each {kind} needs a name of its own, without _rev at its end, and its"
+            f" decorator none. Received: {name!r} from {module or repr(item)}."
         )
     table[name] = item
     return item

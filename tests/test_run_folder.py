@@ -257,6 +257,6 @@ def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
 def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures):
     theirs = fixtures / "tensor2tensor" / "trained_wsj" / "hparams.json"
     (tmp_path / "hparams.json").write_bytes(theirs.read_bytes())
-    message = r", a run of tensor2tensor\. .* t2t-import --"
+    message = r" is a run of tensor2tensor\. .* t2t-import --"
     with pytest.raises(ValueError, match=message):
         RunFolder(tmp_path).hparams()

@@ -50,7 +50,7 @@ def test_mistakes(tiny_run, tmp_path):
         ("t2t_decoder", [absent, file], "The run must be a folder"),
         ("t2t_decoder", [run, "--split=tets"], "must be dev or test"),
         ("t2t_decoder", [run, "--decode_from_file=absent"], "absent, which does not"),
-        ("t2t_decoder", [run, "--decode_from_file=utf16.txt"], "which is UTF-16"),
+        ("t2t_decoder", [run, "--decode_from_file=utf16.txt"], "Received: UTF-16"),
         ("t2t_decoder", [run, "--score_file=latin1.txt"], "line 1: text must be UTF-8"),
         ("t2t_decoder", [run, file, "--checkpoint_path=7"], "There is no checkpoint"),
         ("t2t_decoder", [run, file, "--decode_hparams=beam=2"], "no field 'beam'"),

@@ -60,6 +60,6 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
     assert refusal(capsys, t2t_decoder, *split, "--decode_hparams=min_length=5") == (
         "t2tlite: The engine ctranslate2 supports alpha, batch_size, beam_size,"
         " extra_length, return_beams, t2t_rules. Received: min_length=5. Leave it"
-        " out, or decode with the engine tensorflow.\n"
+        " out, or use tensorflow.\n"
     )
     assert not (tiny_run_copy / "ctranslate2").exists()

@@ -45,7 +45,7 @@ def write(path, text):
         ("--decode_from_file=absent.txt", "Received: absent.txt, which does not exist."),
         ("--score_file=absent.tsv", "Received: absent.tsv, which does not exist."),
         ("--split=test --decode_to_file=.", ". cannot be used: Is a directory."),
-        ("--split=test --checkpoint_path=absent", "absent. Expected model.ckpt-N.index and its data file"),
+        ("--split=test --checkpoint_path=absent", "absent, with model.ckpt-N.index and its data file"),
         ("--decode_from_file={} --prefixes",
          "source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'"),
     ],

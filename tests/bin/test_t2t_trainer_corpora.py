@@ -152,8 +152,8 @@ def test_other_than_a_weight_for_each_corpus_is_refused(
     data, tmp_path, eagerly, capsys, weights
 ):
     assert train("run", weighted(weights)) == 1
-    received = f"corpus_weights={weights} for 2."
-    assert f"--train_source=a,b. Received: {received}" in capsys.readouterr().err
+    received = f"Received: {weights} for 2."
+    assert f"--train_source=a,b. {received}" in capsys.readouterr().err
     assert not list((tmp_path / "run").glob("[!.]*"))
 
 

@@ -54,12 +54,11 @@ def test_missing_data_names_the_command_that_makes_it(tiny_run, refused, tmp_pat
     none = f"--data_dir={tmp_path}/none"
     command = (
         f"Run t2t-datagen --problem=twenty_words {none}"
-        f" --t2t_usr_dir={tiny_run.package} (or add --generate_data to this command)"
-        " first; an interrupted"
+        f" --t2t_usr_dir={tiny_run.package} (or add --generate_data to this command)."
     )
     assert command in refused(none)
     message = refused(none, "--problem=")
-    assert "Run t2t-datagen." in message
+    assert "Run t2t-datagen --problem=PROBLEM" in message
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,6 @@ def test_user_package_that_is_none(tmp_path, what):
     message = "--t2t_usr_dir must be a folder with an __init__.py"
     for path in (str(tmp_path / what), ""):
         received = re.escape(f"Received: {path!r}.")
-        with pytest.raises(ValueError, match=f"^{message} .*{received}$"):
+        with pytest.raises(ValueError, match=f"^{message}, .*{received}$"):
             import_user_package(path)
     import_user_package(None)
