@@ -108,7 +108,7 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
         (
             {"train_source": np.array(["a cat"])},
             ValueError,
-            "train_source must be .* Received: ndarray",
+            r"train_source must be of type tuple\. Received: array",
         ),
         (
             {"trainsource": "train.en"},

@@ -173,6 +173,6 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
     stderr = capsys.readouterr().err
     assert "1:4 for 1." in stderr
     message = (
-        "made from something else: splits was train,dev, now train,train2,dev. Use"
+        "made from something else: splits was train,dev, now train,train2,dev. Delete"
     )
     assert message in refusal(capsys, t2t_datagen, *files, "--data_dir=data")

@@ -114,7 +114,7 @@ def test_data_that_is_older_than_an_option_is_complete(tmp_path):
     del record["options"]["max_length_ratio"], record["options"]["user_symbols"]
     manifest.write_text(json.dumps(record))
     assert generate(TinyTask(), tmp_path, num_processes=1).already_there
-    message = r"something else: max_length_ratio was 0\.0, now 2\.0\. Use"
+    message = r"something else: max_length_ratio was 0\.0, now 2\.0\. Delete"
     with pytest.raises(ValueError, match=message):
         generate(TinyTask(max_length_ratio=2.0), tmp_path, num_processes=1)
 

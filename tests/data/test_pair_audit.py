@@ -147,7 +147,7 @@ def test_the_same_drop_again_is_complete_and_another_refused(tmp_path):
     again = generate(reordered, tmp_path / "one")
     assert again.already_there
     assert str(again).splitlines()[1:] == str(generated).splitlines()[1:]
-    with pytest.raises(ValueError, match=r"drop was copies,dup.*, now none\. Use"):
+    with pytest.raises(ValueError, match=r"drop was copies,dup.*, now none\. Delete"):
         generate(TinyTask(train=SPOILT, vocab_size=320), tmp_path / "one")
     assert contents(tmp_path / "one") == expected
 
