@@ -82,8 +82,7 @@ class Command:
     def _run(self, argv: Sequence[str]) -> None:
         if any(re.search("[\ud800-\udfff]", word) for word in argv):
             raise ValueError(
-                f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
-                " LC_ALL=C.UTF-8."
+                f"Arguments must be UTF-8, as with LC_ALL=C.UTF-8. Received: {argv!a}."
             )
         if "--version" in argv:
             print(f"t2tlite {t2tlite.__version__}")
@@ -140,8 +139,8 @@ def import_user_package(path: str | None) -> None:
         return
     if not file.is_file() or module or "." in folder.name:
         raise ValueError(
-            "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
-            f" other module, without dots. Received: {path!r}."
+            "--t2t_usr_dir must be a folder with an __init__.py, whose name no module"
+            f" has, without dots. Received: {path!r}."
         )
     sys.path.insert(0, str(folder.parent))
     try:

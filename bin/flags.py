@@ -192,7 +192,7 @@ def read_flags(
             raise absl_flags.Error(_unknown_flag(error, known)) from error
         if rest and not known_only:
             raise absl_flags.Error(
-                f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
+                f"Arguments must be --name=value. Received: {' '.join(rest)!r}."
             )
         for name, flag in known.items():
             if not parser[name].present:

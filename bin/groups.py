@@ -190,12 +190,8 @@ def run_folder(flags: RunFlags) -> RunFolder:
     path = flags.output_dir
     if path is None and flags.problem and flags.hparams_set:
         path = f"{RUNS_DIR}/{flags.problem}-{flags.hparams_set}"
-    if not path:
-        raise ValueError(
-            "--output_dir must be given, or --problem and --hparams_set for the run in"
-            f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
-        )
-    return RunFolder(path)
+    require(output_dir=path)
+    return RunFolder(path or "")
 
 
 def run_folders(flags: RunFlags) -> list[RunFolder]:
@@ -253,8 +249,7 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
         return data_to_make(flags)
     if flags.options:
         raise ValueError(
-            "Options of the data need --generate_data. Received:"
-            f" --{', --'.join(flags.options)}."
+            f"--{' and --'.join(flags.options)} must be given with --generate_data."
         )
     command = f"{_datagen_command(flags)} (or add --generate_data to this command)"
     return open_data(data_folder(flags), flags.problem, command)

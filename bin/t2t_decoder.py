@@ -179,12 +179,9 @@ class DecoderFlags(
             )
         for name, needed in GOES_WITH:
             if name in given and not set(needed) & set(given):
-                raise ValueError(
-                    f"--{name} goes with --{' or --'.join(needed)}. Received:"
-                    f" --{inputs[0]}."
-                )
+                raise ValueError(f"--{name} goes with --{' or --'.join(needed)}.")
         if self.raw_text and self.prefixes:
-            raise ValueError("--raw_text does not go with --prefixes. Leave one out.")
+            raise ValueError("--raw_text does not go with --prefixes.")
         if self.beam_runner:
             require(decode_to_file=self.target)
 
@@ -225,7 +222,7 @@ def main(flags: DecoderFlags) -> None:
         pipeline.check()
     if len(folders) > 1:
         if pipeline:
-            raise ValueError("--beam_runner decodes with one run, not with several.")
+            raise ValueError("--beam_runner decodes with one run.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
     options = translator.decode_options(manifest, flags.decode_hparams)

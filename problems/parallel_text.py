@@ -98,8 +98,7 @@ class ParallelText(Problem):
             groups = self._groups(base)
             if not groups:
                 raise ValueError(
-                    "parallel_text needs files to train on and files to evaluate"
-                    f" on. Received: none for {base}. Give --{base}_source and"
+                    f"parallel_text needs files for {base}. Give --{base}_source and"
                     f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
                 )
             names = splits.numbered(base, len(groups))
@@ -127,9 +126,8 @@ class ParallelText(Problem):
             for path in group:
                 if path in paths and not path.is_file():
                     raise ValueError(
-                        "A pipe can be read once. Received:"
-                        f" {text_files.shown(path)}, given twice. Write its text to a"
-                        " file first."
+                        f"A pipe, {text_files.shown(path)}, can be read once. Write its"
+                        " text to a file."
                     )
                 paths.append(text_files.check_file(path))
         return paths
@@ -151,8 +149,8 @@ class ParallelText(Problem):
         targets = self._paths(f"{base}_target")
         if len(sources) != len(targets):
             raise ValueError(
-                f"--{base}_source and --{base}_target must name as many files."
-                f" Received: {len(sources)} and {len(targets)}."
+                f"--{base}_source and --{base}_target must be equally many. Received:"
+                f" {len(sources)} and {len(targets)}."
             )
         for pair in zip(sources, targets, strict=True):
             groups.append((TEXT, pair))

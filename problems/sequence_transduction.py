@@ -53,9 +53,9 @@ def read_pairs(file: FilePair, separator: str, prefix: str = "") -> Pairs:
     for number, line in enumerate(read_lines(path), start=1):
         source, has_target, target = line.removeprefix(prefix).partition(separator)
         if not has_target or not line.startswith(prefix):
+            form = f"{prefix}SOURCE{separator}TARGET"
             raise ValueError(
-                f"{path}, line {number}: {f'{prefix}SOURCE{separator}TARGET'!r} is"
-                f" required. Received: {line!r:.80}."
+                f"{path}, line {number}: {form!r} is required. Received: {line!r:.80}."
             )
         yield source, target
 

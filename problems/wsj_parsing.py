@@ -196,8 +196,7 @@ class WsjParsingSemi(WsjParsing):
     def _extra(self) -> list[Path]:
         if not self.extra_trees:
             raise ValueError(
-                "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
-                " files, or use wsj_parsing."
+                "wsj_parsing_semi needs --extra_trees=FILE,... wsj_parsing does not."
             )
         paths = []
         for name in self.extra_trees:

@@ -215,7 +215,7 @@ def parse_changes(text: str) -> dict[str, str]:
             continue
         if not (name and equals) or name in changes:
             raise ValueError(
-                "Changes must be field=value,... with each field once. Received:"
+                "Changes must be field=value,... and each field once. Received:"
                 f" {part.strip()!r} in {text!r}."
             )
         changes[name] = value

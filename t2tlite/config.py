@@ -153,29 +153,28 @@ class HParams(CheckedFields):
             if width % self.num_heads:
                 raise ValueError(
                     f"attention_{name}_channels must be a multiple of num_heads."
-                    f" Received: {width} channels, num_heads={self.num_heads}."
+                    f" Received: {width} and {self.num_heads}."
                 )
         if self.hidden_size % 2 and self.pos.startswith("timing"):
+            size = self.hidden_size
             raise ValueError(
-                "hidden_size must be even for sinusoid positions. Received:"
-                f" {self.hidden_size}."
+                f"hidden_size must be even with this pos. Received: {size}."
             )
         if self.pre_norm != (self.layer_postprocess_sequence == "da"):
             raise ValueError(
-                "A sublayer normalises once: set layer_preprocess_sequence=none and"
-                " layer_postprocess_sequence=dan, or n and da."
+                "layer_preprocess_sequence and layer_postprocess_sequence must be none"
+                " and dan, or n and da."
             )
         batch = self.batch_size
         if min(batch, self.global_batch_tokens or batch) < self.max_length:
             raise ValueError(
                 "batch_size and global_batch_tokens must be at least max_length."
-                f" Received: {batch} and {self.global_batch_tokens}, with"
-                f" max_length={self.max_length}."
+                f" Received: {batch}, {self.global_batch_tokens}, {self.max_length}."
             )
         if not re.fullmatch(r"([1-9]\d{0,3}(:(?=\d)|$))*", self.corpus_weights):
             raise ValueError(
-                "corpus_weights must be numbers from 1 to 9999 with colons, such as"
-                f" 1:4. Received: {self.corpus_weights!r}."
+                "corpus_weights must be like 1:4, each from 1 to 9999. Received:"
+                f" {self.corpus_weights!r}."
             )
 
     @property
@@ -317,13 +316,12 @@ class DecodeHParams(CheckedFields):
             value = getattr(self, field.name)
             if field.name.startswith("sampling_") and value != field.default:
                 raise ValueError(
-                    f"{field.name} requires sampling_method=random. Received:"
-                    f" {field.name}={value}."
+                    f"{field.name}={value} requires sampling_method=random."
                 )
         if self.return_beams > self.beam_size:
             raise ValueError(
                 "return_beams must be at most beam_size. Received:"
-                f" return_beams={self.return_beams}, beam_size={self.beam_size}."
+                f" {self.return_beams} and {self.beam_size}."
             )
 
 

@@ -159,8 +159,8 @@ def check_not_forked() -> None:
     _computing_process = _computing_process or os.getpid()
     if _computing_process != os.getpid():
         raise RuntimeError(
-            "A model computes in the process that loaded it. Received: a fork of that"
-            " process. Start processes with multiprocessing.get_context('spawn')."
+            "A model cannot compute in a fork of the process that loaded it. Use"
+            " multiprocessing.get_context('spawn')."
         )
 
 
@@ -187,8 +187,7 @@ def import_tensorflow() -> None:
             gc.enable()
     if keras.config.backend() != "tensorflow":
         raise ValueError(
-            "t2tlite needs Keras's backend tensorflow. Set KERAS_BACKEND=tensorflow"
-            " before Keras is imported."
+            "Keras must have KERAS_BACKEND=tensorflow set before it is imported."
         )
 
 

@@ -211,6 +211,6 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
     answers = tensor2tensor_names.NAMES.get(kind, {})
     hint = tensor2tensor_names.answer(answers, name) or did_you_mean(name, table)
     raise ValueError(
-        f"There is no {kind} {name!r}. {hint} If it is defined in your own package, add"
+        f"There is no {kind} {name!r}. {hint} If your own package defines it, add"
         " --t2t_usr_dir=FOLDER."
     )

@@ -128,8 +128,8 @@ class RunFolder:
             )
         if b'"symbol_modality_num_shards"' in self._hparams.read_bytes():
             raise ValueError(
-                f"The run must be one of t2tlite. Received: {self}, a run of"
-                f" tensor2tensor. Import it: t2t-import --t2t_checkpoint={self} ..."
+                f"{self} is a run of tensor2tensor. Import it: t2t-import"
+                f" --t2t_checkpoint={self} ..."
             )
         # before hparams.json had a version, it was written without one
         kind = dict[str, Any]
@@ -142,9 +142,7 @@ class RunFolder:
     def manifest(self) -> RunManifest:
         """The manifest of the run; FileNotFoundError if there is none."""
         if not self.has_manifest():
-            raise FileNotFoundError(
-                f"A run needs its {MANIFEST}. {self} has none: was it copied whole?"
-            )
+            raise FileNotFoundError(f"A run needs its {MANIFEST}. {self} has none.")
         return read_record(self.path / MANIFEST, RunManifest, COPY_AGAIN)
 
     def has_manifest(self) -> bool:
@@ -356,8 +354,7 @@ class RunFolder:
         lines = list(read_lines(path))
         if len(lines) != record.sentences:
             raise ValueError(
-                f"{path} must have the {record.sentences:,} outputs of"
-                f" {record.name}.json. Received: {len(lines):,}."
+                f"{path} must have {record.sentences:,} lines. Received: {len(lines)}."
             )
         return lines
 

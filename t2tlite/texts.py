@@ -31,16 +31,11 @@ def list_of_texts(texts: Any, required: str = "A list of sentences") -> list[str
     if not is_list or isinstance(texts, (str, *UNDECODED)):
         received = "one string" if isinstance(texts, str) else described(texts)
         raise ValueError(
-            f"{required} is required. Received: {received}. Name the column, as in"
-            " table['en'], or make a list."
+            f"{required} is required, such as table['en']. Received: {received}."
         )
     strings: list[str] = []
     for text in texts:
-        if not isinstance(text, str):
-            raise ValueError(
-                f"Each sentence must be a string. Received: {described(text)} at index"
-                f" {len(strings)}."
-            )
+        check_text(f"The sentence at index {len(strings)}", text)
         strings.append(text)
     return strings
 

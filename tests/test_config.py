@@ -24,7 +24,7 @@ Toy = dataclasses.make_dataclass(
 
 NO_SUCH_FIELD = "hparams has no field '{}'. "
 PLAIN_TEXT = "c must be text without quotes or brackets. Received: {!r}."
-NO_CHANGES = "Changes must be field=value,... with each field once. Received: {!r} in "
+NO_CHANGES = "Changes must be field=value,... and each field once. Received: {!r} in "
 # Specification -> our message. Those that tensor2tensor takes and we refuse:
 NEWLY_REFUSED = {
     "c=": PLAIN_TEXT.format(""),  # it reads an empty text
@@ -117,7 +117,7 @@ def test_override_booleans():
     assert Toy().override("d=FALSE") == Toy().override("d=0") == Toy(d=False)
 
 
-WEIGHTS = r"corpus_weights must be numbers from 1 to 9999 with colons"
+WEIGHTS = r"corpus_weights must be like 1:4, each from 1 to 9999"
 MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
 
 
@@ -127,14 +127,14 @@ MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
         ("hiden_size=512", r"hparams has no field 'hiden_size'\. Did you mean 'hidden_size'.*\?"),
         ("qqqq=1", r"no field 'qqqq'\. Known: accumulate_steps, .*embedding, weight_decay\."),
         # fields that do not go together
-        ("hidden_size=511,num_heads=7", r"hidden_size must be even for sinusoid positions\. Received: 511\."),
-        ("num_heads=3", r"attention_key_channels must be a multiple of num_heads\. Received: 512 channels, num_heads=3"),
-        ("attention_value_channels=100", "attention_value_channels must be .* Received: 100 channels, num_heads=8"),
-        ("layer_preprocess_sequence=n", "A sublayer normalises once: "),
-        ("layer_postprocess_sequence=da", "A sublayer normalises once: "),
-        ("batch_size=255", MIN_BATCH + ".*: 255 and 0, .*max_length=256"),
-        ("global_batch_tokens=255", MIN_BATCH + ".*: 4096 and 255, .*max_length=256"),
-        ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\."),
+        ("hidden_size=511,num_heads=7", r"hidden_size must be even with this pos\. Received: 511\."),
+        ("num_heads=3", r"attention_key_channels must be a multiple of num_heads\. Received: 512 and 3"),
+        ("attention_value_channels=100", "attention_value_channels must be .* Received: 100 and 8"),
+        ("layer_preprocess_sequence=n", "must be none and dan, or n and da"),
+        ("layer_postprocess_sequence=da", "must be none and dan, or n and da"),
+        ("batch_size=255", MIN_BATCH + r"\. Received: 255, 0, 256\."),
+        ("global_batch_tokens=255", MIN_BATCH + r"\. Received: 4096, 255, 256\."),
+        ("corpus_weights=1:0", WEIGHTS + r"\. Received: '1:0'\."),
         ("corpus_weights=1:2.5", WEIGHTS),
         ("corpus_weights=1:", WEIGHTS),
         ("corpus_weights=10000:1", WEIGHTS),

@@ -108,14 +108,14 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
         (
             {"train_source": np.array(["a cat"])},
             ValueError,
-            "train_source must be .* of type ndarray. Sentences are read from files",
+            r"train_source must be of type tuple\. Received: array",
         ),
         (
             {"trainsource": "train.en"},
             ValueError,
             "A problem has no field 'trainsource'",
         ),
-        ({"train_source": ["train.en"] * 2}, ValueError, "must name as many files"),
+        ({"train_source": ["train.en"] * 2}, ValueError, "must be equally many"),
         ({"data_dir": None}, TypeError, "not .*NoneType"),
     ],
 )  # fmt: skip
@@ -136,7 +136,7 @@ def test_wrong_data(files, options, error, message):
         (("parallel_text", "transformer_tny", "run"), {}, ValueError, "Did you mean"),
         (("parallel_text", {"heads": 2}, "run"), {}, ValueError, "no field 'heads'"),
         (("parallel_text", {}, None), {}, TypeError, "not .*NoneType"),
-        (("parallel_text", {}, "data"), {}, ValueError, "different folders"),
+        (("parallel_text", {}, "data"), {}, ValueError, r"apart from the data\. Received: data twice"),
         (("parallel_text", {}, "run"), {"train_stps": 1}, ValueError, "'train_steps'"),
         (("parallel_text", {}, "run"), {"train_steps": 0}, ValueError, "train_steps"),
         (("parallel_text", {}, "run"), {"eval_bleu": "no"}, ValueError, "of type bool"),
@@ -187,12 +187,12 @@ def test_pairs_in_memory(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"pairs": [("a", "b"), ("c", float("nan"))]}, ValueError, r"^pairs, train pair 2: a pair .* two strings is required\. Received: \('c', nan\)\."),
+        ({"pairs": [("a", "b"), ("c", float("nan"))]}, ValueError, r"^pairs, train pair 2: a pair .* two strings, each one line, is required\. Received: \('c', nan\)\."),
         ({"dev_pairs": ["ab"]}, ValueError, "^pairs, dev pair 1: .* Received: 'ab'"),
         ({"pairs": [{"en": "a", "de": "b"}]}, ValueError, "pair 1: .* Received: {'en'"),
-        ({"pairs": [("a\nb", "c")]}, ValueError, "pair 1: .* line break"),
+        ({"pairs": [("a\nb", "c")]}, ValueError, "pair 1: .* one line, "),
         ({"pairs": 5}, TypeError, "not iterable"),
-        ({"pairs": []}, ValueError, "at least one pair"),
+        ({"pairs": []}, ValueError, "a pair to keep in train"),
         ({"dev_pairs": None}, ValueError, r"\(pairs and dev_pairs\).* Received: train\."),
         ({"pairs": None, "dev_pairs": None}, ValueError, r"Received: none\."),
         ({"vocabsize": 9}, ValueError, "no field 'vocabsize'. Did you mean 'vocab_size'"),
@@ -355,7 +355,7 @@ def test_all_names_exist():
 def test_names_that_are_not_utf_8_are_refused_at_once(files):
     name = "lat\udcedn"
     Path("train.en").rename(f"{name}.en")
-    message = r"File names must be UTF-8\. Received: '.*lat\\udcedn"
+    message = r"File names must be UTF-8, .* Received: '.*lat\\udcedn"
     given = FILES | {"train_source": f"{name}.en"}
     with pytest.raises(ValueError, match=message):
         t2tlite.prepare("parallel_text", **given)

@@ -68,7 +68,7 @@ def test_reversed_and_options(filled):
         ("copy_tsak", r"There is no problem 'copy_tsak'\. Did you mean 'copy_task'"),
         ("copy_task_re", r"no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
         ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
-        ("", r"Known: copy_task, copy_task_rev\. If it is defined in your own package"),
+        ("", r"Known: copy_task, copy_task_rev\. If your own package defines it"),
     ],
 )
 def test_unknown_problem(filled, name, message):
@@ -191,7 +191,7 @@ def test_a_cell_of_a_notebook_may_run_again(monkeypatch):
     [
         (
             "translate_ende_wmt32k",
-            r"translate_ende_wmt32k: wmt_ende\. If it is defined",
+            r"translate_ende_wmt32k: wmt_ende\. If your own package defines it",
         ),
         ("translate_enfr_wmt8k_rev", r": wmt_enfr_rev with --vocab_size=8000\."),
         ("translate_encs_wmt32k", r": parallel_text with the problem's text\."),

@@ -120,7 +120,7 @@ def test_outputs_of_another_number_are_refused(run):
     record = DecodeRecord("test", 9, "", 2, {}, {}, {}, 1.0, name="test.9")
     run.decoded_file("test.9").parent.mkdir()
     run.decoded_file("test.9").write_text("a\nb\nc\n")
-    message = r"9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"
+    message = r"9\.txt must have 2 lines\. Received: 3\.$"
     with pytest.raises(ValueError, match=message):
         run.outputs(record)
 
@@ -257,6 +257,6 @@ def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
 def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures):
     theirs = fixtures / "tensor2tensor" / "trained_wsj" / "hparams.json"
     (tmp_path / "hparams.json").write_bytes(theirs.read_bytes())
-    message = r", a run of tensor2tensor\. .* t2t-import --"
+    message = r" is a run of tensor2tensor\. .* t2t-import --"
     with pytest.raises(ValueError, match=message):
         RunFolder(tmp_path).hparams()

@@ -147,8 +147,9 @@ class BatchPlan:
         self.num_pairs = len(self._corpus)
         if not self.num_pairs:
             raise ValueError(
-                f"No pair fits: each of {len(longer):,} has a side longer than"
-                f" max_length={max_length} tokens. Raise max_length."
+                f"Data needs pairs of at most {max_length:,} tokens a side, with EOS."
+                f" Received: {len(longer):,} longer ones. Raise max_length, or put one"
+                " sentence on each line."
             )
         self.seed = seed
         self._sources = source_lengths[self._corpus].astype(np.int32)
@@ -297,10 +298,8 @@ def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | 
         return None
     if len(weights) != len(corpus_pairs) or len(weights) == 1:
         raise ValueError(
-            "corpus_weights needs data of several corpora, such as t2t-datagen"
-            " --train_source=a,b makes, and one weight for each. Received:"
-            f" corpus_weights={hparams.corpus_weights}; corpora in the data:"
-            f" {len(corpus_pairs)}."
+            "corpus_weights must have a weight for each corpus, of --train_source=a,b."
+            f" Received: {hparams.corpus_weights} for {len(corpus_pairs)}."
         )
     return np.repeat(weights, corpus_pairs)
 
@@ -321,17 +320,12 @@ def evaluation_plan(
     longer = np.maximum(source_lengths, target_lengths)
     limit = hparams.max_evaluated_length
     evaluated = longer[longer <= limit]
-    if not len(evaluated):
-        raise ValueError(
-            f"A dev set needs a pair of at most {limit - 1:,} tokens a side. Received:"
-            f" {len(longer):,}, each with a longer side. Put one sentence on each line."
-        )
     batch_tokens = hparams.batch_size * replicas
     return BatchPlan(
         source_lengths,
         target_lengths,
         batch_tokens=batch_tokens,
-        max_length=int(evaluated.max()),
+        max_length=int(evaluated.max()) if len(evaluated) else limit,
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,
         batch_squares=batch_tokens * hparams.max_length,

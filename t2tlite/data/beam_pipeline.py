@@ -68,9 +68,8 @@ class Pipeline:
         for path in task_files:
             if not path.exists():
                 raise ChildProcessError(
-                    "The workers of a pipeline must see its files under the same path"
-                    f" as this machine. Received: no {path}. Use a file system that all"
-                    " share."
+                    "The workers of a pipeline need a file system that all share."
+                    f" Received: no {path}."
                 )
 
     def _run(
@@ -85,8 +84,8 @@ class Pipeline:
             # of any type, and often with a worker's whole traceback as its message
             reason = (str(error).strip() or repr(error)).splitlines()[-1]
             raise ChildProcessError(
-                f"The pipeline of {self.runner} failed: {reason} Run the same command"
-                " again; what is finished is kept."
+                f"The pipeline of {self.runner} failed: {reason} The same command"
+                " resumes."
             ) from error
 
     def check(self) -> None:
@@ -109,8 +108,8 @@ class Pipeline:
             return beam, beam.Pipeline(options=options)
         except (ImportError, AttributeError, ValueError) as error:
             raise ValueError(
-                "--beam_runner and --beam_options must be those of Apache Beam (pip"
-                f" install 't2tlite[beam]', or 't2tlite[dask]'). Received: {error}"
+                "--beam_runner and --beam_options must be Apache Beam's, which need pip"
+                f" install 't2tlite[beam]', or 't2tlite[dask]'. Received: {error}"
             ) from error
         finally:
             logging.disable(logging.NOTSET)

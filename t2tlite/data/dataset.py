@@ -97,26 +97,20 @@ def open_dataset(
     for path in sorted(data_dir.glob(f"*/{manifests.MANIFEST}")):
         if manifests.holds_data(path.parent):
             finished.append(path.parent.name)
+    there = ", ".join(finished)
     if problem_name is None:
-        if not finished:
-            raise FileNotFoundError(
-                "--data_dir must be a folder with data made by t2t-datagen. Received:"
-                f" {data_dir}, which has none. Run t2t-datagen --problem=... first."
-            )
         if len(finished) > 1:
             raise ValueError(
-                f"{data_dir} holds the data of several problems. Name one:"
-                f" {', '.join(finished)}."
+                f"{data_dir} has data of several problems: {there}. Name one."
             )
-        problem_name = finished[0]
+        problem_name = finished[0] if finished else "PROBLEM"
     base = problem_name.removesuffix("_rev")
     if base not in finished:
-        others = f" Finished data there: {', '.join(finished)}." if finished else ""
         if not command:
             command = f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
-            f"There is no finished data of {problem_name} in {data_dir}.{others} Run"
-            f" {command} first; an interrupted run resumes."
+            f"There is no finished data of {problem_name} in {data_dir}. Received:"
+            f" {there or 'none'}. Run {command}."
         )
     folder = data_dir / base
     manifest = manifests.read_manifest(folder)
@@ -170,9 +164,8 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
         changes = [f"{problem.name()} now yields other pairs"]
     if changes:
         raise ValueError(
-            f"{folder} already holds complete data made from something else:"
-            f" {'; '.join(changes)}. Use another --data_dir, or delete {folder} to make"
-            " the data again."
+            f"{folder} has data made from something else: {'; '.join(changes)}. Delete"
+            " it, or use another --data_dir."
         )
     try:
         check_contents(folder, manifest.entries())

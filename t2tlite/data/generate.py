@@ -299,12 +299,10 @@ class DataBuild:
     def _check_pairs(self, split: str, count: int) -> None:
         """Raises ValueError if a split has no pairs, or none that are kept."""
         if not count:
-            kind = " with text on both sides" if is_training(split) else ""
             received = self.text.splits[split].pairs
             raise ValueError(
-                f"{self.problem.name()} needs at least one pair{kind} in {split}."
-                f" Received: {received:,} pairs, of which none is kept."
-                " Check its files, max_length, max_length_ratio and drop."
+                f"{self.problem.name()} must have a pair to keep in {split}. Received:"
+                f" {received:,}. Check files, max_length, max_length_ratio and drop."
             )
 
     def _manifest(self) -> Manifest:

@@ -90,8 +90,8 @@ def parse_pair(text: str) -> tuple[str, str]:
     pairs = as_written or pairs
     if len(pairs) != 1:
         raise ValueError(
-            "A language pair must be SOURCE-TARGET, two codes of BCP 47 such as en-de"
-            f" or en-pt_BR. Received: {text!r}."
+            "A language pair must be two codes of BCP 47, such as en-de or en-pt_BR."
+            f" Received: {text!r}."
         )
     check_differ(*pairs[0])
     return pairs[0]
@@ -100,17 +100,14 @@ def parse_pair(text: str) -> tuple[str, str]:
 def check_differ(source: str, target: str) -> None:
     """Raises ValueError if both languages of a pair are the same."""
     if source and canonical(source) == canonical(target):
-        raise ValueError(
-            f"The languages of a pair must differ. Received: {source} and {target}."
-        )
+        raise ValueError(f"Languages must differ. Received: {source} and {target}.")
 
 
 def parse_language(text: str) -> str:
     """The code of a language; ValueError if it is not one."""
     if not is_code(text):
         raise ValueError(
-            "A language must be a code of BCP 47 such as en or pt-BR. Received:"
-            f" {text!r}."
+            f"A language must be a code of BCP 47, such as pt-BR. Received: {text!r}."
         )
     return canonical(text)
 
@@ -131,9 +128,8 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
     source, target = manifest.language_pair
     if not (is_code(source) and is_code(target)):
         raise ValueError(
-            f"--languages must be given, since {run} does not record the codes of its"
-            f" languages (problem {manifest.name}). Received: {source!r} and"
-            f" {target!r}. Add --languages=en-de, the codes of source and target."
+            f"{run} has no codes of its languages. Received: {source!r} and {target!r},"
+            f" of {manifest.name}. Add --languages, such as en-de."
         )
     check_differ(source, target)
     return canonical(source), canonical(target)

@@ -151,15 +151,10 @@ def given_vocabularies(problem: Problem) -> list[Path]:
     """
     paths = [Path(name).expanduser() for name in problem.vocab_file]
     given = ",".join(map(str, paths))
-    if len(paths) > 2:
+    if len(paths) > 2 or (paths and problem.normalization == NFKC):
         raise ValueError(
-            "vocab_file must be one vocabulary for source and target, or one for each. "
-            f"Received: {given}."
-        )
-    if problem.normalization == NFKC and paths:
-        raise ValueError(
-            f"normalization={NFKC} is for vocabularies that are learned. Received:"
-            f" vocab_file={given}, which has a rule of its own."
+            "vocab_file must be one, or source's and target's, without normalization="
+            f"{NFKC}. Received: {given}, {problem.normalization}."
         )
     encoders = list(map(open_encoder, paths))
     normal: set[str] = set()
@@ -171,8 +166,8 @@ def given_vocabularies(problem: Problem) -> list[Path]:
         normal.add(normalise(symbol, problem.normalization))
         if not is_piece or len(normal) == before:
             raise ValueError(
-                "user_symbols must be different strings without white space, and pieces"
-                f" of vocab_file if that is given. Received: {symbol!r}."
+                "user_symbols must differ, without white space, and be pieces of"
+                f" vocab_file if that is given. Received: {symbol!r}."
             )
     return paths
 

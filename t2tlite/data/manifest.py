@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.records import Count, Language, Name, read_record
+from t2tlite.files.records import Count, Language, Name, Positive, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
@@ -57,9 +57,9 @@ class SplitEntry:
     segmentations, tokens are those of an epoch, on average.
     """
 
-    pairs: Count
-    source_tokens: Count
-    target_tokens: Count
+    pairs: Positive
+    source_tokens: Positive
+    target_tokens: Positive
     longest_source: Count
     longest_target: Count
     dropped: dict[str, Count]  # reason -> pairs left out
@@ -93,14 +93,7 @@ class SplitEntry:
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
-        """The mean lengths of sources and targets, in tokens. Raises ValueError if
-        there are none.
-        """
-        if not (self.pairs and self.source_tokens and self.target_tokens):
-            raise ValueError(
-                f"Data needs pairs and their tokens. Received: {self.pairs} pairs. Run"
-                " t2t-datagen again."
-            )
+        """The mean lengths of sources and targets, in tokens."""
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
 
 
@@ -266,10 +259,8 @@ class RunManifest(Manifest):
         such split.
         """
         if name not in self.splits:
-            raise ValueError(
-                f"The split must be one of {', '.join(self.splits)}. Received:"
-                f" {name!r}."
-            )
+            names = ", ".join(self.splits)
+            raise ValueError(f"The split must be one of {names}. Received: {name!r}.")
         return self.splits[name].reversed() if self.reverse else self.splits[name]
 
 
@@ -281,10 +272,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     if path.exists() and not holds_data(folder):
-        raise ValueError(
-            f"{folder} must hold data. Received: the folder of a run. Use another"
-            " --data_dir."
-        )
+        raise ValueError(f"{folder} must hold data. Received: the folder of a run.")
     return read_record(path, Manifest, f"Delete {folder} and run t2t-datagen again.")
 
 

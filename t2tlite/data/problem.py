@@ -104,7 +104,7 @@ class Problem(CheckedFields):
     def __post_init__(self) -> None:
         for field in registry.option_fields(type(self)):
             if isinstance(field.default, tuple):
-                value = _texts(field.name, getattr(self, field.name))
+                value = _texts(getattr(self, field.name))
                 object.__setattr__(self, field.name, value)
         super().__post_init__()
         for language in (self.source_language, self.target_language):
@@ -130,8 +130,7 @@ class Problem(CheckedFields):
         """Raises ValueError for a name that is not one of its splits."""
         if split not in self.splits():
             raise ValueError(
-                f"The splits of {self.name()} are {', '.join(self.splits())}. Received:"
-                f" {split!r}."
+                f"split must be one of {', '.join(self.splits())}. Received: {split!r}."
             )
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
@@ -199,15 +198,14 @@ class GivenPairs(Problem):
         return iter(self.given[split])
 
 
-def _texts(name: str, value: object) -> tuple[object, ...]:
-    """An option of several: one text or path, or a list of them."""
+def _texts(value: object) -> object:
+    """An option of several: one text or path, or a list of them. Another value stays
+    as it is.
+    """
     if isinstance(value, str | os.PathLike):
         value = [value]
     if not isinstance(value, list | tuple):
-        raise ValueError(
-            f"{name} must be a text or path, or a list of them. Received: a value of"
-            f" type {type(value).__name__}. Sentences are read from files."
-        )
+        return value
     texts = []
     for item in value:
         texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)

@@ -234,11 +234,10 @@ class Engine(abc.ABC):
         for i, hypotheses in results:
             if not hypotheses:
                 raise ValueError(
-                    "Options and weights must allow a translation of each sentence."
-                    f" Received: min_length={options.min_length},"
-                    f" no_repeat_ngram_size={options.no_repeat_ngram_size}, and a"
-                    f" sentence of {lengths[i]} tokens that gets none. Change them, or"
-                    " use an earlier checkpoint: weights may not be finite."
+                    f"A sentence of {lengths[i]} tokens has no translation with"
+                    f" min_length={options.min_length} and"
+                    f" no_repeat_ngram_size={options.no_repeat_ngram_size}. Change"
+                    " them, or use an earlier checkpoint, whose weights are finite."
                 )
             n_best[i] = hypotheses
         return n_best
@@ -326,9 +325,9 @@ class Engine(abc.ABC):
             middle = len(batch) // 2
             if middle == 0:
                 raise ValueError(
-                    "There is not enough memory to decode a sentence of"
-                    f" {len(batch[0].ids)} tokens with beam_size={options.hypotheses}."
-                    " Split the sentence, or lower beam_size or extra_length."
+                    f"Memory is too small for {len(batch[0].ids)} tokens with"
+                    f" beam_size={options.hypotheses}. Split the sentence, or lower"
+                    " beam_size or extra_length."
                 ) from None
         first = self._decode_or_halve(batch[:middle], limits[:middle], options)
         return first + self._decode_or_halve(batch[middle:], limits[middle:], options)
@@ -448,6 +447,5 @@ def check_supported(
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"
-            f" {', '.join(missing)}. Leave it out, or decode with the engine"
-            f" {TENSORFLOW}."
+            f" {', '.join(missing)}. Leave it out, or use {TENSORFLOW}."
         )

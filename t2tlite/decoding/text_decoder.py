@@ -315,7 +315,7 @@ class TextDecoder:
             if len(ids) > self.max_source_tokens:
                 raise TooLong(
                     f"A sentence must have at most {self.max_source_tokens:,} tokens."
-                    f" Received: {origin.line(i)} with {len(ids):,} tokens, beginning"
+                    f" Received: {origin.line(i)} with {len(ids):,}, beginning"
                     f" {texts[i][:40]!r}. Split it, or leave it blank."
                 )
         return encoded
@@ -351,6 +351,6 @@ def _check_n_best(sentences: Sequence[str], n_best: NBest) -> None:
         is_right = False
     if not is_right:
         raise ValueError(
-            "n_best must be what decode returned: a list of outputs for each of the"
-            f" {len(sentences)} sentences. Received: {described(n_best)}."
+            f"n_best must be what decode returned for {len(sentences)} sentences."
+            f" Received: {described(n_best)}."
         )

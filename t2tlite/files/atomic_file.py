@@ -77,8 +77,7 @@ def check_name(path: str | Path) -> None:
         if os.fsencode(name) == name.encode():
             return
     raise ValueError(
-        f"File names must be UTF-8. Received: {name!a}. Rename it, or set"
-        " LC_ALL=C.UTF-8."
+        f"File names must be UTF-8, as with LC_ALL=C.UTF-8. Received: {name!a}."
     )
 
 
@@ -170,9 +169,7 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing. {advice}")
     if file_sha256(path) != sha256:
-        raise ValueError(
-            f"{path} must have the content whose SHA-256 was recorded. {advice}"
-        )
+        raise ValueError(f"{path} must have the SHA-256 recorded. {advice}")
 
 
 def file_sha256(path: Path) -> str:

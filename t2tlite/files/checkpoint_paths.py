@@ -78,8 +78,8 @@ def _required(path: Path, advice: str) -> str:
     checkpoint = _checkpoint_in(path)
     if checkpoint is None:
         raise FileNotFoundError(
-            f"There is no checkpoint at {path}. Expected {CHECKPOINT_PREFIX}-N.index"
-            f" and its data file. {advice}"
+            f"There is no checkpoint at {path}, with {CHECKPOINT_PREFIX}-N.index and"
+            f" its data file. {advice}"
         )
     return checkpoint
 

@@ -23,8 +23,8 @@ def own(path: Path) -> Path:
     """
     if path.is_symlink():
         raise ValueError(
-            f"{path} must not be a link, since t2tlite replaces what is there."
-            f" Received: a link to {os.readlink(path)}. Remove the link."
+            f"{path} must not be a link. Received: one to {os.readlink(path)}."
+            " Remove it."
         )
     return path
 

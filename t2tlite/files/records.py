@@ -16,6 +16,7 @@ R = TypeVar("R")
 
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
 # of a file, problem, split or language: they become parts of paths
 NAME = r"^\w[\w.-]*\Z"
@@ -60,7 +61,7 @@ def read_record(
         ) from error
     raise ValueError(
         f"{path} must have format_version {FORMAT_VERSION}. Received:"
-        f" {version or 'none'}. Use the t2tlite that wrote it. {advice}"
+        f" {version or 'none'}. {advice}"
     )
 
 

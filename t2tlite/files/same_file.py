@@ -30,7 +30,7 @@ def check_not_overwritten(
         if identity in files:
             raise ValueError(
                 "A command must not write over a file that it uses. Received:"
-                f" {name}, the same file as {files[identity]}. Name another file."
+                f" {name}, the same file as {files[identity]}."
             )
         if identity:
             files[identity] = name

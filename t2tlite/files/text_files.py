@@ -70,9 +70,7 @@ def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
         yield from read_segments(path)
         return
     if NOT_LINES.search(name):
-        raise ValueError(
-            f"Text must have a sentence on each line, but for --train_tmx: {path}."
-        )
+        raise ValueError(f"{path} must have a sentence on each line; see --train_tmx.")
     yield from _text_lines(path, report)
 
 
@@ -92,8 +90,7 @@ def read_segments(path: str | Path) -> Iterator[str]:
             raise ValueError(f"{place}: each <seg> must end on its line.")
         count += len(texts)
         yield from map(unescape, texts)
-    if not count:
-        raise ValueError(f"{shown(path)} must hold <seg> elements.")
+    check_line_counts({shown(path): count}, "Is it complete?", "<seg> elements")
 
 
 def unescape(text: str) -> str:
@@ -140,9 +137,8 @@ def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise ValueError(
-                f"{path}, line {number}: a line must have two columns with a tab"
-                f" between them. Received: {len(columns)}, {line[:80]!r}. cut -f1,2"
-                " keeps the first two."
+                f"{path}, line {number}: two columns with a tab between are required."
+                f" Received: {len(columns)}, {line[:80]!r}. cut -f1,2 keeps two."
             )
         yield columns[0], columns[1]
     check_line_counts({str(path): number}, "Check that it is complete.")
@@ -157,8 +153,8 @@ def check_line_counts(
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
         raise ValueError(
-            f"Files must have equally many {unit}, and not be empty. Received:"
-            f" {received}. {advice}"
+            f"Files must have equally many {unit}, at least 1. Received: {received}."
+            f" {advice}"
         )
 
 
@@ -190,8 +186,8 @@ def _text_lines(path: str | Path, report: Report | None = None) -> Iterator[str]
             except UnicodeDecodeError as error:
                 fault = ValueError(
                     f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
-                    f" 0x{line[error.start]:02x} after {error.start} bytes of the line."
-                    " Convert the file with iconv, or unpack it."
+                    f" 0x{line[error.start]:02x} after {error.start} bytes. Use iconv,"
+                    " or unpack it."
                 )
                 if report is None:
                     raise fault from None
@@ -209,8 +205,8 @@ def _check_start(line: bytes, path: str | Path) -> None:
         kind = "text with CR and no LF"
     if kind:
         raise ValueError(
-            f"Text must be UTF-8 with LF at the ends of lines. Received: {shown(path)},"
-            f" which is {kind}. Unpack it, or use iconv or tr '\\r' '\\n'."
+            f"{shown(path)} must be UTF-8 with LF at the ends of lines. Received:"
+            f" {kind}. Unpack it, or use iconv or tr '\\r' '\\n'."
         )
 
 

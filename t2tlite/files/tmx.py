@@ -38,9 +38,9 @@ def read_tmx(
             yield unit[source], unit[target]
     if not pairs:
         raise ValueError(
-            "A TMX file must have units in --source_language and --target_language."
-            f" Received: {source_language!r} and {target_language!r}; {path} has"
-            f" {', '.join(languages) or 'no units'}."
+            f"{path} must have --source_language and --target_language. Received:"
+            f" {source_language!r} and {target_language!r}, not"
+            f" {' or '.join(languages) or 'units'}."
         )
 
 
@@ -78,7 +78,7 @@ def _units(path: Path) -> Iterator[Unit]:
     # LookupError and ValueError: encodings that expat does not know
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ValueError(
-            f"{path} must be TMX in UTF-8, without a DTD. Received: {error}."
+            f"{path} must be TMX in UTF-8, without a DTD: {error}."
         ) from error
 
 

@@ -70,8 +70,7 @@ class Embedding(keras.layers.Layer):
         """
         if isinstance(x, keras.KerasTensor):
             raise ValueError(
-                "Embedding.logits must be called inside the `call` of a layer or model."
-                f" Received: {x}."
+                f"Embedding.logits must be called in a layer's `call`. Received: {x}."
             )
         weight = ops.cast(self.weight, self.compute_dtype)
         rows = product(ops.reshape(x, (-1, self.hidden_size)), weight)

@@ -144,13 +144,11 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
     all_lines = list(map(list_of_texts, texts))
     count, *others = map(len, all_lines)
     for other in others:
-        if other != count:
+        if other != count or not count:
             raise ValueError(
-                f"Each translation needs one reference. Received: {count} translations"
-                f" and {other} references."
+                "Translations and references must be equally many, at least 1."
+                f" Received: {count} and {other}."
             )
-    if not count:
-        raise ValueError("A score needs at least one translation. Received: none.")
     return all_lines
 
 

@@ -60,8 +60,8 @@ class Transformer(Model):
         shared = hparams.shared_embedding_and_softmax_weights
         if shared and source_vocab_size != target_vocab_size:
             raise ValueError(
-                "Shared embeddings need one vocabulary for source and target. Received:"
-                f" vocabularies of {source_vocab_size} and {target_vocab_size}."
+                "Shared embeddings need one vocabulary. Received: sizes"
+                f" {source_vocab_size} and {target_vocab_size}."
             )
 
         size = hparams.hidden_size

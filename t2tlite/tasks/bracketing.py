@@ -62,8 +62,8 @@ def token_classes(vocabulary: TextEncoder) -> np.ndarray:
             classes[0, i] = TAG
     if OPENING not in classes[0]:
         raise ValueError(
-            "tree_constraint requires brackets with labels as tokens of the"
-            f" vocabulary. Received: {vocabulary.path}, which has none."
+            "tree_constraint requires brackets with labels as tokens. Received:"
+            f" {vocabulary.path}."
         )
     return classes
 

@@ -204,8 +204,7 @@ def parser(task: Task, problem: str) -> ParsingTask:
     if isinstance(task, ParsingTask):
         return task
     raise ValueError(
-        f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
-        " translate."
+        f"Only a model of a parsing problem parses. Received: one of {problem}."
     )
 
 

@@ -168,8 +168,7 @@ class Task:
         constraint.
         """
         raise ValueError(
-            "tree_constraint requires a parser. Received: a model whose outputs are"
-            f" {self.outputs}."
+            f"tree_constraint requires a parser. Received: a model of {self.outputs}."
         )
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
@@ -228,8 +227,8 @@ class Task:
         if scoring == OF_TASK:
             return self
         raise ValueError(
-            "Metrics and references can be chosen for text. Received: a model whose"
-            f" outputs are {self.outputs}. Leave the flags of the scores out."
+            "Metrics and references can be chosen for text. Received: a model of"
+            f" {self.outputs}."
         )
 
 

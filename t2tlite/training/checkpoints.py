@@ -134,9 +134,8 @@ class Checkpoints:
         for folder in (self._run.best_folder, self._run.averaged_folder):
             if max(map(step_of, list_checkpoints(folder)), default=-1) > newest:
                 raise ValueError(
-                    "The best and averaged checkpoints of a run must not be later than"
-                    f" its newest. Received: later ones in {folder}. Delete it to train"
-                    " from before, or put the missing checkpoints back."
+                    f"{folder} must have no later checkpoint than the run. Delete it to"
+                    " train from before, or put missing checkpoints back."
                 )
 
 
@@ -161,8 +160,7 @@ def read_weights(path: str, parameters: int = 0) -> Values:
     if parameters and parameters != stored:
         raise _unusable(
             path,
-            f"it has {stored:,} weights, and hparams and vocabularies describe"
-            f" {parameters:,}",
+            f"hparams and vocabularies need {parameters:,} weights, not {stored:,}",
         )
     return weights
 
@@ -233,7 +231,7 @@ def writing(what: str, folder: object) -> Iterator[None]:
     except tf.errors.OpError as error:
         raise OSError(
             f"{what} must fit on the disk of {folder}. Received: {reason_of(error)}."
-            " Free some space; the same command resumes."
+            " The same command resumes."
         ) from error
 
 

@@ -44,10 +44,7 @@ class LoopOptions(CheckedFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.early_stopping_evals and not self.local_eval_frequency:
-            raise ValueError(
-                "early_stopping_evals requires evaluations during training. Received:"
-                " local_eval_frequency=0."
-            )
+            raise ValueError("early_stopping_evals requires local_eval_frequency.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -54,14 +54,13 @@ def make_strategy(
     present = tf.config.list_physical_devices("GPU")
     if gpus is not None and not 0 <= gpus <= len(present):
         raise ValueError(
-            f"--worker_gpu must be at most {len(present)}, the number of GPUs that"
-            f" TensorFlow sees. Received: {gpus}."
+            f"--worker_gpu must be at most {len(present)}, which TensorFlow sees."
+            f" Received: {gpus}."
         )
     used = present[:gpus]
     if cpu_replicas > 1 and (cluster or used):
         raise ValueError(
             "--worker_cpu is for one machine without a GPU, or with --worker_gpu=0."
-            f" Received: {cpu_replicas}."
         )
     if cluster is None:
         names = [f"GPU:{i}" for i in range(len(used))]

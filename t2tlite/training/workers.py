@@ -59,7 +59,7 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
         addresses = [*chiefs, *jobs.pop("worker", [])]
         have_ports = all(re.fullmatch(r".+:\d+", each) for each in addresses)
         if jobs or len(chiefs) > 1 or not have_ports:
-            raise ValueError("a job is not worker or one chief, or HOST:PORT is wrong")
+            raise ValueError("a job or HOST:PORT is wrong")
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index."
@@ -147,8 +147,8 @@ def check_workers_agree(strategy: Strategy, trained: str) -> None:
     if len(set(lines)) > 1:
         workers = map(" has ".join, zip(worker_names(strategy), lines, strict=True))
         raise ValueError(
-            f"All workers must train the same. Received: {'; '.join(workers)}. Give"
-            " all the same command and --output_dir."
+            f"All workers need the same command and --output_dir. Received:"
+            f" {'; '.join(workers)}."
         )
 
 
@@ -169,8 +169,8 @@ def lost_worker_is_an_error(strategy: Strategy) -> Iterator[None]:
             raise
         cause, *_ = str(error).split(ABORTED)[-1].strip().splitlines()
         raise ConnectionError(
-            f"A worker was lost: its own messages say why ({cause}). Start all workers"
-            " again with the same command."
+            f"A worker was lost; its own messages say why ({cause}). Start all again"
+            " with the same command."
         ) from error
 
 

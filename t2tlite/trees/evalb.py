@@ -134,9 +134,8 @@ def read_parameters(path: str | Path) -> EvalbParameters:
             form = "[0-9]{1,9}"
         if field is None or not re.fullmatch(form, " ".join(values)):
             raise ValueError(
-                f"{path}, line {number}: a comment that starts with # is required, or"
-                " a parameter of EVALB with its value, two labels, or a whole number."
-                f" Received: {line!r:.80}. Correct it."
+                f"{path}, line {number}: a parameter of EVALB with two labels or a"
+                f" number, or a comment with #, is required. Received: {line!r:.80}."
             )
         if is_number:
             fields[field] = int(values[0])

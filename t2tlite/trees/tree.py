@@ -162,8 +162,7 @@ def parse_tree(text: str) -> Tree:
     trees = list(_numbered_trees(text.split("\n"), "the text"))
     if len(trees) != 1:
         raise ValueError(
-            f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
-            f" {text!r:.80}."
+            f"One bracketed tree is required. Received: {len(trees)} in {text!r:.80}."
         )
     return trees[0][1]
 
@@ -262,8 +261,7 @@ def _numbered_trees(
     except _Malformed as required:
         raise ValueError(
             f"{name}, line {number}: {required}. Received: {line!r:.80}, in a tree that"
-            f" begins on line {start}. Correct it; a bracket that is itself a word is"
-            " written -LRB- or -RRB-."
+            f" begins on line {start}. Write words that are brackets as -LRB- or -RRB-."
         ) from None
 
 

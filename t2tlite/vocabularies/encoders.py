@@ -54,7 +54,7 @@ def open_encoder(path: str | Path, name: str = "") -> TextEncoder:
         if (name or str(path)).endswith(encoder.ending):
             return encoder(path)
     raise ValueError(
-        f"A vocabulary's file name must end in .model or .subwords. Received: {path}."
+        f"A vocabulary must be named .model or .subwords. Received: {path}."
     )
 
 

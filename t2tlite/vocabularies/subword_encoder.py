@@ -190,7 +190,7 @@ class SubwordEncoder(TextEncoder):
             if not match:
                 raise ValueError(
                     f"Each character must be a subtoken of {self.path}. Received:"
-                    f" none for {escaped[start]!r}, of {token[:40]!r}."
+                    f" {escaped[start]!r}, of {token[:40]!r}."
                 )
             ids.append(self._ids[match])
             start += len(match)
@@ -209,8 +209,7 @@ def _read_subtokens(path: Path) -> list[str]:
     has_ends = any(subtoken.endswith("_") for subtoken in subtokens[2:])
     if pad not in PAD_SUBTOKENS or eos not in EOS_SUBTOKENS or not has_ends:
         raise ValueError(
-            f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
-            f" {EOS_SUBTOKENS[0]!r}, and others must end with '_'. Received:"
-            f" {pad[:40]!r} and {eos[:40]!r} in {path}."
+            f"{path} must begin with {PAD_SUBTOKENS[0]!r} and {EOS_SUBTOKENS[0]!r}, and"
+            f" others end with '_'. Received: {pad[:40]!r} and {eos[:40]!r}."
         )
     return subtokens

@@ -104,10 +104,8 @@ def ids_in_range(ids: Iterable[int], vocab_size: int) -> list[int]:
     numbers = list(map(int, ids))
     for i in numbers:
         if not 0 <= i < vocab_size:
-            raise ValueError(
-                f"A token id must be at least 0 and less than {vocab_size}. Received:"
-                f" {i}."
-            )
+            most = vocab_size - 1
+            raise ValueError(f"A token id must be from 0 to {most}. Received: {i}.")
     return numbers
 
 
@@ -119,6 +117,6 @@ def check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            "Text must be Unicode without lone surrogates. Received:"
+            "Text must be Unicode without lone surrogates, as UTF-8 is. Received:"
             f" {text[error.start]!a} at character {error.start + 1} of {text[:80]!a}."
         ) from error

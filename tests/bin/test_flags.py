@@ -148,10 +148,7 @@ def test_several_flag_files(tmp_path):
     ("name", "message"),
     [
         ("absent", "A text file is required. Received: HERE/absent, which does not"),
-        (
-            "binary",
-            "Text must be UTF-8 with LF at the ends of lines. Received: HERE/binary, which is UTF-16",
-        ),
+        ("binary", "HERE/binary must be UTF-8 with LF at the ends of lines. Received:"),
         ("", "A text file is required. Received: HERE, which is a folder."),
     ],
 )
@@ -219,7 +216,7 @@ def test_run_folder():
     assert named("--output_dir=~/run") == str(Path.home() / "run")
     unnamed = [[], both[:1], both[1:], ["--problem=", both[1]]]
     for argv in (*unnamed, [*both, "--output_dir="]):
-        with pytest.raises(ValueError, match=r"^--output_dir must be given, or --prob"):
+        with pytest.raises(ValueError, match=r"^--output_dir must be given\."):
             named(*argv)
 
 
@@ -247,6 +244,6 @@ def test_tilde_is_expanded(monkeypatch):
 def test_an_argument_that_is_not_utf_8(capsys):
     """Python keeps such bytes as lone surrogates; TensorFlow cannot name the file."""
     assert refused(capsys, "--train_source=lat\udcedn.en") == (
-        "Arguments must be UTF-8. Received: ('--train_source=lat\\udcedn.en',). Rename the"
-        " file, or set LC_ALL=C.UTF-8.\n"
+        "Arguments must be UTF-8, as with LC_ALL=C.UTF-8. Received:"
+        " ('--train_source=lat\\udcedn.en',).\n"
     )

@@ -76,7 +76,7 @@ def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):
         assert program.main([f"--output_dir={run}", *flags]) == 1
     err = capsys.readouterr().err
     assert f"{link} must not be a link" in err
-    assert f"Received: a link to {tmp_path / to}. Remove the link." in err
+    assert f"Received: one to {tmp_path / to}. Remove it." in err
     assert (contents(tmp_path / "mine"), contents(run / "best")) == before
     assert not (tmp_path / "new").exists()
     assert path.is_symlink()

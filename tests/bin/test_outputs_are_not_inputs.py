@@ -73,7 +73,7 @@ def test_decoded_text(run, refused, source, target):
     message = refused(t2t_decoder, f"--output_dir={run}", *files)
     assert OVERWRITES in message
     assert f"--decode_to_file={target}" in message
-    assert f"the same file as --{flag}={source}. Name another file." in message
+    assert f"the same file as --{flag}={source}." in message
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_run_in_the_folder_of_the_data(tmp_path, refused):
         flags = "--problem=grammar_ende", "--hparams_set=transformer_tiny"
         folders = "--data_dir=D", f"--output_dir={name}"
         message = refused(program, *flags, *folders, "--generate_data")
-        assert "--output_dir and the data must be in different folders." in message
+        assert "--output_dir must be apart from the data." in message
 
 
 @pytest.fixture

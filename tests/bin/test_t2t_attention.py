@@ -45,7 +45,7 @@ def test_attention_of_a_given_translation(model):
     assert given.target == "hund sieht"
     np.testing.assert_array_equal(translated.encoder[0], given.encoder[0])
     assert given.cross[0].shape != translated.cross[0].shape
-    with pytest.raises(ValueError, match=r"must have words for its .* Received: ' '"):
+    with pytest.raises(ValueError, match=r"Attention needs words. Received: ' '"):
         model.attention(" ")
 
 

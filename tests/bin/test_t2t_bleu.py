@@ -278,8 +278,8 @@ def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):
     ("translation", "reference", "messages"),
     [
         ("a\nb\n", "a\nb\nc\n", ["translation.txt with 2", "reference.txt with 3"]),
-        ("", "a\n", ["translation.txt", "empty"]),
-        ("a\n", "", ["reference.txt", "empty"]),
+        ("", "a\n", ["at least 1", "translation.txt with 0"]),
+        ("a\n", "", ["at least 1", "reference.txt with 0"]),
         (
             "gut\nschön\n",
             "gut\nschön\n".encode("latin-1"),

@@ -115,7 +115,7 @@ def test_run_copied_elsewhere_and_data_gone(
     assert out == "katze rot hund sieht\n"
     err = refusal(capsys, t2t_decoder, run, "--split=test")
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in err
-    assert "Or give --data_dir, where the data of this run is now." in err
+    assert "Or give --data_dir, where the data is now." in err
     run_command(t2t_decoder, run, "--split=test", f"--data_dir={tiny_run.data}")
     written = f"{tiny_run_copy}/decodes/test.120"
     where = f"translations {written}.txt, references {written}.ref\n"

@@ -60,16 +60,18 @@ def test_a_port_in_use(capsys, tiny_run):
         other.listen()
         port = other.getsockname()[1]
         message = refused(capsys, f"--output_dir={tiny_run.run}", f"--port={port}")
-    assert f"--port free there. Received: '127.0.0.1' and {port}: [Errno" in message
+    assert (
+        f"--port must be free here. Received: '127.0.0.1' and {port}: [Errno" in message
+    )
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--output_dir=RUN", "Each language pair can be served by one run. Received: en-de"),
+        ("--output_dir=RUN", "Runs must differ in their languages."),
         ("--output_dir=absent", "The run must be a folder that t2t-trainer made."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
-        ("--host=no.such.host.invalid", "--port free there. Received: 'no.such.host.invalid'"),
+        ("--host=no.such.host.invalid", "--port must be free here. Received: 'no.such.host.invalid'"),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
     ],

@@ -98,19 +98,19 @@ def test_data_of_other_corpora_is_noticed(
     before = contents(data[0])
     flags = datagen_flags(train_files, dev_files)
     stderr = said(capsys, t2t_datagen, *flags, "--data_dir=data", status=1).err
-    assert f"already holds complete data made from something else: {message}" in stderr
+    assert f" has data made from something else: {message}" in stderr
     assert contents(data[0]) == before
 
 
 @pytest.mark.parametrize(
     ("text", "flags", "message"),
     [
-        ("", [], r"not be empty\. Received: back\.en with 0, back\.de with 0\."),
-        ("\n \n", [], r"text on both sides in train2\. Received: 2 pairs, "),
+        ("", [], r"at least 1\. Received: back\.en with 0, back\.de with 0\."),
+        ("\n \n", [], r"must have a pair to keep in train2\. Received: 2\."),
         (
             "a " * 40 + "\n",
             ["--max_length=30"],
-            r"in train2\. Received: 1 pairs, of which none",
+            r"in train2\. Received: 1\. Check",
         ),
     ],
     ids=["empty", "blank", "dropped"],
@@ -142,7 +142,7 @@ def test_weights_may_change_when_a_run_resumes(data, tmp_path, eagerly, capsys):
     assert t2t_report.main(["--output_dir=run"]) == 0
     assert "| training pairs | 150 |" in (tmp_path / "run" / "report.md").read_text()
     stderr = refusal(capsys, t2t_decoder, "--output_dir=run", "--split=train2")
-    assert "must be dev, whose text is kept. Received: train2." in stderr
+    assert "must be dev. Received: train2." in stderr
     # the weights belong to that run's data
     assert warm_start_hparams("run").corpus_weights == ""
 
@@ -152,8 +152,8 @@ def test_other_than_a_weight_for_each_corpus_is_refused(
     data, tmp_path, eagerly, capsys, weights
 ):
     assert train("run", weighted(weights)) == 1
-    received = f"corpus_weights={weights}; corpora in the data: 2."
-    assert f"one weight for each. Received: {received}" in capsys.readouterr().err
+    received = f"Received: {weights} for 2."
+    assert f"--train_source=a,b. {received}" in capsys.readouterr().err
     assert not list((tmp_path / "run").glob("[!.]*"))
 
 
@@ -171,8 +171,8 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
     assert train("weighted", weighted("1:4")) == 1
     stderr = capsys.readouterr().err
-    assert "corpus_weights=1:4; corpora in the data: 1." in stderr
+    assert "1:4 for 1." in stderr
     message = (
-        "made from something else: splits was train,dev, now train,train2,dev. Use"
+        "made from something else: splits was train,dev, now train,train2,dev. Delete"
     )
     assert message in refusal(capsys, t2t_datagen, *files, "--data_dir=data")

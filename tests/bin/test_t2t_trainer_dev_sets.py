@@ -106,7 +106,7 @@ def test_a_dev_set_of_documents_alone_is_refused(tmp_path, monkeypatch, capsys):
     data = long_dev_line(tmp_path, monkeypatch, 1, 2, 3, 4, 5)
     stderr = said(capsys, t2t_trainer, *data, *TRAIN, "--train_steps=1", status=1).err
     assert "left out of each evaluation: 5 pairs of dev2 (talks.en)." in stderr
-    assert "A dev set needs a pair of at most 2,048 tokens a side." in stderr
+    assert "Data needs pairs of at most 2,049 tokens a side, with EOS." in stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -313,6 +313,6 @@ def test_early_stopping_without_evaluations_is_refused(train, run):
     stderr = train(
         [], "--early_stopping_evals=2", "--local_eval_frequency=0", status=1
     ).err
-    message = "early_stopping_evals requires evaluations during training. Received:"
+    message = "early_stopping_evals requires local_eval_frequency."
     assert message in stderr
     assert not run.exists()

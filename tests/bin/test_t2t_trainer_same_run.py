@@ -75,7 +75,7 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
 def test_a_second_trainer_is_refused(tiny_run, tiny_run_copy, capsys):
     with only_process(tiny_run_copy, "train a run"):
         assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 1
-    using = f"train a run. Received: {tiny_run_copy}, which another process is using."
+    using = f"train a run. Received: {tiny_run_copy}, which another process"
     assert f"Only one process at a time can {using}" in capsys.readouterr().err
     assert RunFolder(tiny_run_copy).command() == RunFolder(tiny_run.run).command()
 
@@ -88,7 +88,7 @@ def test_a_best_checkpoint_later_than_the_newest_is_refused(
         if path.name.partition(".data")[0].removesuffix(".index") not in left:
             path.unlink()
     assert train(tiny_run, tiny_run_copy) == 1
-    later = f"later ones in {tiny_run_copy}/best. Delete it"
+    later = f"{tiny_run_copy}/best must have no later checkpoint than the run. Delete"
     assert later in capsys.readouterr().err
 
 

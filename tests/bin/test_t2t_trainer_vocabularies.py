@@ -67,10 +67,9 @@ def test_vocabularies_of_the_same_size_are_not_shared(
     assert train("two", "run", *how, problem=problem) == 1
     stderr = capsys.readouterr().err
     for part in (
-        "Shared embeddings need one vocabulary for source and target",
+        "Shared embeddings need one vocabulary",
         "vocab.source.model",
         "vocab.target.model",
-        "whose contents differ.",
         "--hparams=shared_embedding_and_softmax_weights=false",
     ):
         assert part in stderr

@@ -35,8 +35,8 @@ class DictToy(Problem):
 def test_what_is_not_a_pair(yielded):
     received = re.escape(repr(yielded)[:50])
     message = (
-        r"^dict_toy, train pair 2: a pair \(source, target\) of two strings is required\."
-        rf" Received: {received}.*\. Give source, target\.$"
+        r"^dict_toy, train pair 2: a pair \(source, target\) of two strings, each one"
+        rf" line, is required\. Received: {received}.*\.$"
     )
     with pytest.raises(ValueError, match=message) as error:
         list(checked_pairs(DictToy(yielded=yielded), "train", None))
@@ -46,8 +46,8 @@ def test_what_is_not_a_pair(yielded):
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
-        (("a\nb", "c"), r"a text must not contain a line break\. Received: \('a"),
-        (("a", "b\n"), "a text must not contain a line break"),
+        (("a\nb", "c"), r"a pair .*, each one line, is required\. Received: \('a"),
+        (("a", "b\n"), r"a pair .*, each one line, is required\. Received: \('a"),
         (("a", "\ud800"), "Text must be Unicode without lone surrogates"),
     ],
 )

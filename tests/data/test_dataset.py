@@ -14,12 +14,12 @@ from t2tlite.run_folder import RunFolder
 
 
 def test_open_dataset_by_name(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"which has none\. Run t2t-datagen"):
+    with pytest.raises(FileNotFoundError, match=r"of PROBLEM in .* Received: none\."):
         open_dataset(tmp_path)
     generate(TinyTask(), tmp_path, num_processes=1)
     assert open_dataset(tmp_path).name == "tiny_task"
     assert open_dataset(tmp_path, "tiny_task_rev").manifest.reverse
-    message = r"no finished data of other in .*Finished data there: tiny_task\."
+    message = r"no finished data of other in .* Received: tiny_task\. Run t2t-datagen"
     with pytest.raises(FileNotFoundError, match=message):
         open_dataset(tmp_path, "other")
     message = r"split must be one of train, dev, test\. Received: 'valid'"
@@ -27,7 +27,7 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path).store("valid")
     raw = write_pairs(tmp_path / "raw.tsv")
     generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
-    with pytest.raises(ValueError, match=r"Name one: file_task, tiny_task"):
+    with pytest.raises(ValueError, match=r"problems: file_task, tiny_task\. Name one"):
         open_dataset(tmp_path)
 
 
@@ -43,7 +43,7 @@ def test_manifest_of_another_format(data_dir):
     path = data_dir / "tiny_task" / "manifest.json"
     text = path.read_text().replace('"format_version": 1', '"format_version": 7')
     path.write_text(text)
-    message = r"manifest\.json must have format_version 1.* Received: 7\. Use the"
+    message = r"manifest\.json must have format_version 1.* Received: 7\."
     with pytest.raises(ValueError, match=message):
         open_dataset(data_dir)
     with pytest.raises(ValueError, match=message):
@@ -62,7 +62,7 @@ def test_changed_bit_in_a_shard_is_an_error_before_it_is_read(data_dir):
         path = data_dir / "tiny_task" / f"train-0000{draw.randrange(5)}.arrow"
         before = path.read_bytes()
         flip_a_bit(path, draw)
-        message = rf"{path} must have the content .* SHA-256 .* Run t2t-datagen again"
+        message = rf"{path} must have the SHA-256 .* Run t2t-datagen again"
         with pytest.raises(ValueError, match=message):
             open_dataset(data_dir).store("train")
         assert len(open_dataset(data_dir).store("dev")) == 30  # which is not damaged

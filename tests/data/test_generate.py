@@ -160,13 +160,13 @@ def test_length_limits_apply_to_train_alone(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"train": ()}, "pair with text on both sides in train. Received: 0 p"),
+        ({"train": ()}, "pair to keep in train. Received: 0."),
         (
             {"train": ((" ", "x"), ("y", ""))},
-            "text on both sides in train. Received: 2 pairs, of which none is kept",
+            "pair to keep in train. Received: 2.",
         ),
-        ({"dev": ()}, "at least one pair in dev. Received: 0"),
-        ({"test": (("a", None),)}, r"test pair 1: a pair \(source, target\) of two "),
+        ({"dev": ()}, "pair to keep in dev. Received: 0"),
+        ({"test": (("a", None),)}, r"test pair 1: a pair \(source, target\) of "),
         ({"vocab_size": 99999}, r"vocab_size=99999, which must be at most \d+ for"),
         ({"max_length": -1}, "max_length must be at least 0"),
     ],
@@ -181,7 +181,7 @@ def test_bad_input_changes_nothing(tmp_path, data_dir, uninterrupted, changes, m
 
 
 def test_everything_dropped(tmp_path):
-    message = r"one pair with text on both sides in train\. Received: 230 pairs, of which none"
+    message = r"a pair to keep in train\. Received: 230\."
     with pytest.raises(ValueError, match=message):
         generate(TinyTask(max_length=1), tmp_path, num_processes=1)
     with pytest.raises(FileNotFoundError, match="no finished data"):

@@ -195,8 +195,8 @@ def test_symbols_of_the_user_are_pieces(tmp_path, with_symbols):
 @pytest.mark.parametrize(
     ("symbols", "is_given", "message"),
     [
-        (("<2fr>",), True, r"and pieces of vocab_file .*Received: '<2fr>'\."),
-        (("<2 de>",), False, r"different strings without white .*Received: '<2 de>'"),
+        (("<2fr>",), True, r"pieces of vocab_file .*Received: '<2fr>'\."),
+        (("<2 de>",), False, r"must differ, without white .*Received: '<2 de>'"),
         (("<a>", "<a>"), False, r"must be different strings .*Received: '<a>'"),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_link_is_not_own(tmp_path, theirs):
     for target in (theirs, tmp_path / "nothing"):
         link = tmp_path / f"to_{target.name}"
         link.symlink_to(target)
-        message = f"{link} must not be a link.* Received: a link to {target}"
+        message = f"{link} must not be a link.* Received: one to {target}"
         with pytest.raises(ValueError, match=message):
             own(link)
 

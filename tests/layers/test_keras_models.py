@@ -209,7 +209,7 @@ def test_layer_normalisation_honours_the_arguments_of_keras(options):
         ),
         (
             lambda: layers.Embedding(9, 8).logits(keras.Input((None, 8))),
-            "inside the `call` of a layer or model",
+            "in a layer's `call`",
         ),
     ],
 )

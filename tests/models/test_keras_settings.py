@@ -76,5 +76,5 @@ def test_a_run_resumes_whatever_keras_is_set_to(tiny_run, tiny_run_copy, tmp_pat
 
 def test_another_backend_of_keras_is_refused(monkeypatch):
     monkeypatch.setattr(keras.config, "backend", lambda: "jax")
-    with pytest.raises(ValueError, match="Set KERAS_BACKEND=tensorflow before"):
+    with pytest.raises(ValueError, match="KERAS_BACKEND=tensorflow set before"):
         import_tensorflow()

@@ -112,5 +112,5 @@ def test_data_is_frozen(name, drawn_once):
 def test_refuses_what_it_cannot_make():
     with pytest.raises(ValueError, match=r"train_size must be at least 1. Received: 0"):
         GrammarEnde(train_size=0)
-    with pytest.raises(ValueError, match=r"are train, dev, test\. Received: 'valid'"):
+    with pytest.raises(ValueError, match=r"of train, dev, test\. Received: 'valid'"):
         GrammarEnde().pairs("valid", None)

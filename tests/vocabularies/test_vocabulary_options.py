@@ -104,10 +104,10 @@ def test_data_with_a_recorded_vocab_type_is_complete(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (1, ValueError, "vocab_file must be a text or path"),
-        (("a", "b", "c"), ValueError, r"or one for each\. Received: a,b,c\."),
+        (1, ValueError, r"vocab_file must be of type tuple\. Received: 1\."),
+        (("a", "b", "c"), ValueError, r"target's, .* Received: a,b,c, nfc\."),
         (("gone.model",), FileNotFoundError, r"No such file .*: 'gone\.model'"),
-        (("vocab.txt",), ValueError, r"must end in .* Received: vocab\.txt\."),
+        (("vocab.txt",), ValueError, r"must be named .* Received: vocab\.txt\."),
     ],
 )
 def test_bad_options(tmp_path, given, error, message):

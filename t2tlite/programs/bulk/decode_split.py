@@ -134,6 +134,6 @@ def check_split(dataset: Dataset, split: str) -> None:
     there = [name for name in dataset.manifest.splits if not is_training(name)]
     if split not in there:
         raise ValueError(
-            f"A split to decode must be {' or '.join(there)}, whose text is kept."
-            f" Received: {split}. Decode its source with --decode_from_file."
+            f"A split to decode must be {' or '.join(there)}. Received: {split}."
+            " Use --decode_from_file."
         )

@@ -204,9 +204,8 @@ class Part:
         start = self._file.readline(len(PART_HEADER))
         if not PART_HEADER.startswith(start):
             raise ValueError(
-                f"{self.path} must be what this version of t2t-decoder keeps of"
-                f" {self._target.name}. Received: another file, perhaps yours. Move it,"
-                " or name another output."
+                f"{self.path} is not what this t2t-decoder keeps of"
+                f" {self._target.name}. Move it, or name another output."
             )
         end = len(start) if start == PART_HEADER else 0
         for line in self._file:

@@ -50,8 +50,7 @@ def import_ctranslate2() -> ModuleType:
         import ctranslate2
     except ImportError as error:
         raise ValueError(
-            f"CTranslate2 must be installed. Received: {error}. Install it with pip"
-            " install 't2tlite[ctranslate2]'."
+            f"CTranslate2 is required ({error}): pip install 't2tlite[ctranslate2]'."
         ) from error
     return ctranslate2
 
@@ -60,10 +59,8 @@ def check_expressible(hparams: HParams) -> None:
     """Raises ValueError if CTranslate2 cannot compute a model, naming the reason."""
     if hparams.model != "transformer" or hparams.self_attention_radius:
         raise ValueError(
-            "CTranslate2 computes the model transformer with self_attention_radius=0."
-            f" Received: {hparams.model} with"
-            f" self_attention_radius={hparams.self_attention_radius}. Decode it with"
-            " TensorFlow."
+            "CTranslate2 needs model=transformer and self_attention_radius=0. Received:"
+            f" {hparams.model} and {hparams.self_attention_radius}."
         )
 
 
@@ -82,8 +79,8 @@ def check_computable(quantization: str) -> None:
     names = [name for name in QUANTIZATIONS if name in computable]
     if quantization not in names:
         raise ValueError(
-            f"quantization must be one that this machine's {device} computes in:"
-            f" {', '.join(names)}. Received: {quantization!r}."
+            f"quantization must be one of this {device}: {', '.join(names)}."
+            f" Received: {quantization!r}."
         )
 
 
@@ -125,8 +122,7 @@ def open_translator(folder: Path, quantization: str, threads: int = 1) -> Any:
         )
     except (RuntimeError, ValueError) as error:
         raise ValueError(
-            f"{folder} cannot be loaded by CTranslate2: {error}. Delete it to have it"
-            " made again."
+            f"CTranslate2 cannot load {folder}, made again if deleted: {error}."
         ) from error
 
 

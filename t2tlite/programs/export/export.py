@@ -57,8 +57,8 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     keras: Seq2SeqModel | None = getattr(model.engine, "model", None)
     if keras is None:
         raise ValueError(
-            "Only a model that TensorFlow loaded can be exported. Received: one loaded"
-            f" with engine={model.engine.name}. Load the run without an engine."
+            "A model to export must be loaded without an engine. Received:"
+            f" engine={model.engine.name}."
         )
     return keras
 
@@ -116,23 +116,14 @@ class SavedModelFormat(ExportFormat):
 
     def check(self, run: RunFolder) -> None:
         manifest = run.manifest()
-        if manifest.task == ParsingTask.name:
+        kinds = {entry.type for entry in manifest.vocabularies}
+        if manifest.task == ParsingTask.name or kinds != {"sentencepiece"}:
             raise ValueError(
-                "format=saved_model is for translation: trees need t2tlite's own code."
-                " Use format=ctranslate2."
+                "format=saved_model needs a translation model with SentencePiece"
+                f" vocabularies. Received: {manifest.name}. Use format=ctranslate2."
             )
-        for entry in manifest.vocabularies:
-            if entry.type != "sentencepiece":
-                raise ValueError(
-                    "format=saved_model needs a SentencePiece vocabulary, which"
-                    f" TensorFlow can read. Received: {entry.file}. Use"
-                    " format=ctranslate2."
-                )
         if importlib.util.find_spec("tensorflow_text") is None:
-            raise ValueError(
-                "format=saved_model needs tensorflow-text, which is not installed. Use"
-                " format=ctranslate2."
-            )
+            raise ValueError("format=saved_model needs the package tensorflow-text.")
 
     def write(
         self, model: TextDecoder, folder: Path, decoding: DecodeHParams
@@ -224,8 +215,8 @@ class ArgosFormat(CTranslate2Format):
         source, target = manifest.vocabularies
         if source != target or source.type != "sentencepiece":
             raise ValueError(
-                "format=argos needs one SentencePiece vocabulary for source and target."
-                f" Received: {source.file} and {target.file}. Use format=ctranslate2."
+                "format=argos needs one SentencePiece vocabulary. Received:"
+                f" {source.file} and {target.file}. Use format=ctranslate2."
             )
 
     def write(
@@ -332,16 +323,15 @@ class ExportPlan:
         if any(same_file.is_within(*pair) for pair in pairs):
             raise ValueError(
                 "export_dir must be apart from the run's own files. Received:"
-                f" {folder}. Name another folder, such as {self.run.path / 'export'}."
+                f" {folder}. Use {self.run.path / 'export'}."
             )
         if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
             return
         is_export = (folder / RECORD).is_file()
         if not (is_export and self.overwrite):
-            held = "an export" if is_export else "something else"
             raise ValueError(
-                "export_dir must be a new folder, or with overwrite that of another"
-                f" export. Received: {folder}, which holds {held}. Name another folder."
+                "export_dir must be a new folder, or with overwrite another export."
+                f" Received: {folder}."
             )
         own_files.own(Path(self.export_dir).expanduser())  # would be replaced
 
@@ -409,7 +399,7 @@ def _count_equal(
             raise ValueError(
                 "An export must decode as the run does. Received for"
                 f" {sentence!r}: {text!r} from the export, {expected!r} from the run."
-                " Please report this, with the run's hparams.json."
+                " Please report this."
             )
     return equal
 

@@ -69,17 +69,15 @@ def load(
     """
     paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
     if not paths:
-        raise ValueError(
-            "run must be a run folder, or a list of several. Received: []."
-        )
+        raise ValueError("run must be one run folder or several. Received: [].")
     if engine not in ENGINES:
         raise ValueError(
             f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}."
         )
     if engine == TENSORFLOW and quantization is not None:
         raise ValueError(
-            f"quantization goes with engine={CTRANSLATE2}. Received:"
-            f" quantization={quantization} with engine={engine}."
+            f"quantization goes with engine={CTRANSLATE2}. Received: {quantization}"
+            f" with {engine}."
         )
     threads = checked("threads", int, threads, low=1)
     folders = [RunFolder(path) for path in paths]
@@ -123,16 +121,15 @@ def check_ensemble(
     """
     if engine != TENSORFLOW or os.sep in str(checkpoint_path):
         raise ValueError(
-            f"An ensemble decodes with engine={TENSORFLOW}, and a checkpoint_path that"
-            " each run has, such as best. Received:"
-            f" engine={engine}, checkpoint_path={checkpoint_path}."
+            f"An ensemble needs engine={TENSORFLOW}, and a checkpoint_path that each"
+            f" run has, such as best. Received: {engine}, {checkpoint_path}."
         )
     first = folders[0].identity()
     for folder in folders[1:]:
         first.require_same(
             folder.identity(),
             DATA,
-            "The runs of an ensemble must have one problem and vocabulary.",
+            "An ensemble must have one problem and vocabulary.",
             f"{folders[0]} and {folder}, which differ",
             "Leave one out.",
         )
@@ -257,14 +254,14 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         name = None  # any data of its vocabulary
         if not data_dir:
             raise FileNotFoundError(
-                f"The imported run in {folder} has no data. Make some with"
-                f" t2t-datagen {folder.vocabulary_flag()}, and give --data_dir."
+                f"{folder}, an imported run, needs --data_dir. Make data with"
+                f" t2t-datagen {folder.vocabulary_flag()}."
             )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"{error} Or give --data_dir, where the data of this run is now."
+            f"{error} Or give --data_dir, where the data is now."
         ) from error
     Identity.of(manifest).require_same(
         Identity.of(dataset.manifest),
@@ -310,15 +307,13 @@ def newest_checkpoints(
     run.hparams()  # raises if there is no run
     steps = {step_of(path): path for path in run.checkpoints()}
     if not steps:
-        raise FileNotFoundError(
-            f"A run needs a checkpoint to average. {run} has none. Train first."
-        )
+        raise FileNotFoundError(f"{run} needs a checkpoint to average. Train first.")
     last = max(steps) if to_step is None else to_step
     within = [path for step, path in steps.items() if from_step <= step <= last]
     if not within:
         raise ValueError(
-            f"{run} must have checkpoints from --from_step to --to_step. Received:"
-            f" {from_step:,} to {last:,}. It has {min(steps):,} to {max(steps):,}."
+            f"--from_step to --to_step must be within {min(steps):,} to"
+            f" {max(steps):,}, the steps of {run}. Received: {from_step:,} to {last:,}."
         )
     return within[-count:] if count else within
 

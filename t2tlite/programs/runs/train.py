@@ -73,8 +73,8 @@ def train_run(training: Training) -> list[str]:
             result = _train(training, dataset, replicas)
     except tf.errors.ResourceExhaustedError as error:
         raise MemoryError(
-            f"There is not enough memory ({checkpoints.reason_of(error)}). Lower"
-            " batch_size and raise accumulate_steps by the same factor."
+            f"Memory is too small ({checkpoints.reason_of(error)}). Lower batch_size,"
+            " and raise accumulate_steps by the same factor."
         ) from error
     summary = []
     if result:
@@ -255,9 +255,9 @@ def _check_shared_embeddings(hparams: HParams, dataset: Dataset) -> None:
         return
     source, target = manifest.vocabularies
     raise ValueError(
-        "Shared embeddings need one vocabulary for source and target. Received:"
-        f" {dataset.folder / source.file} and {dataset.folder / target.file}, whose"
-        " contents differ. Give --hparams=shared_embedding_and_softmax_weights=false."
+        "Shared embeddings need one vocabulary. Received:"
+        f" {dataset.folder / source.file} and {dataset.folder / target.file}. Give"
+        " --hparams=shared_embedding_and_softmax_weights=false."
     )
 
 

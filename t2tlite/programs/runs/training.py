@@ -106,8 +106,7 @@ def check_apart(output_dir: Path, data_dir: Path, problem: str | None) -> None:
     of_problem = data_dir / (problem or "").removesuffix("_rev")
     if any(is_same_folder(output_dir, folder) for folder in (data_dir, of_problem)):
         raise ValueError(
-            "--output_dir and the data must be in different folders. Received:"
-            f" {output_dir} twice."
+            f"--output_dir must be apart from the data. Received: {output_dir} twice."
         )
 
 
@@ -181,8 +180,8 @@ def training_of(
     """What `t2tlite.train`, which explains the arguments and the errors, trains."""
     if not isinstance(data, str | Dataset):
         raise TypeError(
-            "Training needs the data that t2tlite.prepare returned, or the name of its"
-            f" problem. Received: {data!r:.80}."
+            "data must be what t2tlite.prepare returned, or a problem's name. Received:"
+            f" {data!r:.80}."
         )
     name = data if isinstance(data, str) else data.name
     folder = RunFolder(output_dir)

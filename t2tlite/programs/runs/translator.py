@@ -227,10 +227,7 @@ class Translator(TextDecoder):
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if self.source_encoder.is_blank(source) or not source_ids:
-            raise ValueError(
-                "A sentence must have words for its attention to be shown. Received:"
-                f" {source!r}."
-            )
+            raise ValueError(f"Attention needs words. Received: {source!r}.")
         if target is None:
             options = self.options(return_beams=1)
             [[best]] = self.engine.decode([Sentence(source_ids)], options)

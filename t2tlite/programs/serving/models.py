@@ -69,10 +69,9 @@ def served_pairs(
         runs = [*runs] * len(entries)
         manifests = [*manifests] * len(entries)
     if len(entries) != len(runs):
-        received = f"{len(given)} pairs ({','.join(given)}) for {len(runs)} runs"
         raise ValueError(
             "--languages needs a pair for each --output_dir, in their order. Received:"
-            f" {received}."
+            f" {len(given)} for {len(runs)}."
         )
     served: dict[tuple[str, str], ServedPair] = {}
     for run, manifest, entry in zip(runs, manifests, entries, strict=True):
@@ -83,10 +82,9 @@ def served_pairs(
             say(note)
         other = served.setdefault(codes, pair)
         if other is not pair:
-            received = f"{'-'.join(codes)} for {run} and for {other.run}"
             raise ValueError(
-                "Each language pair can be served by one run. Received:"
-                f" {received}. Leave one out, or use --languages."
+                f"Runs must differ in their languages. Received: {run} and {other.run}"
+                f" for {'-'.join(codes)}. Leave one out, or use --languages."
             )
     return list(served.values())
 

@@ -105,8 +105,8 @@ class ServerOptions(CheckedFields):
         key = Path(self.api_key_file).read_text(encoding="utf-8").strip()
         if self.api_key or len(key.splitlines()) != 1:
             raise ValueError(
-                "api_key_file must hold the key on one line, and be given without"
-                f" api_key. Received: {self.api_key_file}."
+                "api_key_file must hold one line, and be given without api_key."
+                f" Received: {self.api_key_file}."
             )
         return key
 

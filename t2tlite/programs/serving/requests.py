@@ -114,10 +114,8 @@ def check_sender(
     is_own = origin in (None, f"http://{host}", f"https://{host}")
     site = headers.get("sec-fetch-site", "none" if is_own else "cross-site")
     if site not in ("same-origin", "none"):
-        message = (
-            "Pages of other sites may not send requests. A proxy must pass on Host."
-        )
-        raise HTTPException(403, f"{message} --cors_origins has exceptions.")
+        message = "Only sites in --cors_origins may send requests. A proxy must pass on"
+        raise HTTPException(403, f"{message} Host.")
 
 
 def is_known_host(host: str, server: options.ServerOptions) -> bool:
@@ -181,10 +179,8 @@ class Bodies:
                     _check_body(len(body))
                     self._make_room(body)
         except TimeoutError:
-            message = (
-                f"A body must arrive within {timeout_s:g} s, or sooner if there are"
-            )
-            raise HTTPException(408, f"{message} many others.") from None
+            message = f"A body must arrive within {timeout_s:g} s, sooner under load."
+            raise HTTPException(408, message) from None
         finally:
             del self._arriving[deadline]
 
@@ -215,9 +211,7 @@ def body_of(content: bytearray, request: Request, kind: type[Body]) -> Body:
     coding = request.headers.get("content-encoding", "identity")
     is_known = not content or media_type in (JSON, FORM, MULTIPART)
     if not is_known or charset != b"utf8" or coding.lower() != "identity":
-        message = (
-            f"The body must be a form or JSON ({JSON}), in UTF-8 and uncompressed."
-        )
+        message = f"A body must be a form or {JSON}, in UTF-8 and uncompressed."
         received = f"{content_type[:SHOWN]!r}, {coding[:SHOWN]}"
         raise HTTPException(415, f"{message} Received: {received}.")
     body = bytes(content).removeprefix(BYTE_ORDER_MARK)

@@ -121,9 +121,8 @@ def bind(host: str, port: int) -> socket.socket:
             dualstack_ipv6=is_ipv6,
         )
     except (OSError, ValueError) as error:
-        message = "--host must be an address of this machine, and --port free there."
-        received = f"{host!r} and {port}: {error}"
-        raise ValueError(f"{message} Received: {received}.") from error
+        message = f"--host and --port must be free here. Received: {host!r} and {port}"
+        raise ValueError(f"{message}: {error}.") from error
     # options of each connection; without this one, the body of an answer waits 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # by default each unread answer may take megabytes

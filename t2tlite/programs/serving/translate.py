@@ -105,11 +105,8 @@ class Translation:
         n_best = 1 + body.alternatives
         decoding = model.decode_options(n_best, body.beam_size, body.alpha)
         if body.alignments and not model.aligns:
-            message = (
-                "alignments need a model that translates by the engine tensorflow."
-                f" Received: {model.source}-{model.target}. Leave them out."
-            )
-            raise HTTPException(400, message)
+            message = "alignments need a model with the engine tensorflow. Received:"
+            raise HTTPException(400, f"{message} {model.source}-{model.target}.")
         tags = sum(text.document.inline_tags for text in texts)
         placed = tags * decoding.return_beams
         if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:

@@ -51,8 +51,8 @@ class Row:
         new = factor * old
         if new.denominator != 1:
             raise ValueError(
-                f"Row {self.name} of Table 3 needs a {name} that is a multiple of"
-                f" {factor.denominator}. Received: {old}."
+                f"Row {self.name} of Table 3 needs a multiple of"
+                f" {factor.denominator} as {name}. Received: {old}."
             )
         return int(new)
 

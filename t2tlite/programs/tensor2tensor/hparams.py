@@ -142,8 +142,7 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     if reasons:
         received = "\n  ".join(reasons)
         raise ValueError(
-            "tensor2tensor's hparams must be those of a model that t2tlite has."
-            f" Received:\n  {received}\nUse this model with tensor2tensor."
+            f"The model must be one that t2tlite has. Received:\n  {received}"
         )
     for name, usual in NOTED.items():
         if theirs.get(name, usual) != usual:

@@ -59,10 +59,8 @@ class T2TFiles:
         if a file is missing.
         """
         if len(vocabularies) not in VOCABULARY_NAMES:
-            raise ValueError(
-                "--t2t_vocab must be one file, or source's and target's. Received:"
-                f" {len(vocabularies)} files."
-            )
+            count = len(vocabularies)
+            raise ValueError(f"--t2t_vocab must be one file or two. Received: {count}.")
         checkpoints = _checkpoints(Path(checkpoint).absolute())
         folder = Path(checkpoints[0]).parent
         name = "hparams.json"
@@ -72,8 +70,8 @@ class T2TFiles:
             problem = _recorded_problem(folder, path.parent)
         if not re.match(records.NAME, problem):
             raise ValueError(
-                "A problem's name has letters, digits, '_', '.' and '-' alone."
-                f" Received: {problem!r}. Name it with --problem."
+                "--problem must have letters, digits, '_', '.' and '-' alone. Received:"
+                f" {problem!r}."
             )
         return cls(checkpoints, path, paths, problem)
 
@@ -86,8 +84,8 @@ def _checkpoints(path: Path) -> list[str]:
         checkpoints = [prefix]
     if not checkpoints:
         raise FileNotFoundError(
-            "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
-            f" these. Received: {path}, which has no .index file."
+            "--t2t_checkpoint must be a checkpoint, or a folder with some. Received:"
+            f" {path}, which has no .index file."
         )
     return checkpoints
 
@@ -149,7 +147,6 @@ def import_run(
     elif target_space is not None:
         raise ValueError(
             "--target_space_id is for models with use_target_space_embedding=true."
-            " Leave it out."
         )
     _check_folder(folder)
     named = [(f"--t2t_vocab={path}", path) for path in files.vocabularies]
@@ -220,9 +217,8 @@ def _vocabulary_entries(
     if {entry.size for entry in entries} != set(wanted):
         sizes = " and ".join(f"{size:,}" for size in wanted)
         raise ValueError(
-            "The vocabularies must be those of the checkpoint, whose embeddings are"
-            f" for {sizes or 'no'} subtokens. Received: {' and '.join(received)}. Give"
-            " --t2t_vocab the model's."
+            f"--t2t_vocab must be the model's, with {sizes or 'no'} subtokens."
+            f" Received: {' and '.join(received)}."
         )
     return entries
 
@@ -236,5 +232,4 @@ def _check_folder(folder: RunFolder) -> None:
     if folder.checkpoints() or (folder.exists() and not is_begun):
         raise ValueError(
             f"--output_dir must be a new folder. Received: {folder}, which has a model."
-            " Use another."
         )

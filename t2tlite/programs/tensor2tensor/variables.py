@@ -78,14 +78,14 @@ def read_variables(path: str) -> dict[str, np.ndarray]:
                     variables[name] = reader.get_tensor(name)
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
         raise ValueError(
-            f"A whole checkpoint is required. Received: {path}, which cannot be read:"
-            f" {reason_of(error)}. Copy it again, all its files."
+            f"A whole checkpoint is required. Received: {path}: {reason_of(error)}."
+            " Copy it again, all its files."
         ) from error
     if not any(name.startswith(f"{SCOPE}body/") for name in variables):
         scopes = sorted({name.split("/")[0] for name in variables})
         raise ValueError(
-            "The checkpoint must be of tensor2tensor's model transformer. Received:"
-            f" {path}, with variables of {', '.join(scopes) or 'no model'}."
+            "A checkpoint of tensor2tensor's transformer is required. Received:"
+            f" {path}, of {', '.join(scopes) or 'no model'}."
         )
     return variables
 
@@ -156,8 +156,8 @@ def load_variables(
     if misfits:
         received = "\n  ".join(misfits)
         raise ValueError(
-            "The checkpoint's variables must be those that hparams.json describes."
-            f" Received:\n  {received}\nGive the model's hparams.json and vocabularies."
+            "hparams.json and the vocabularies must be the checkpoint's. Received:"
+            f"\n  {received}"
         )
     if TARGET_SPACES in variables and not 0 <= target_space < ROWS:
         raise ValueError(

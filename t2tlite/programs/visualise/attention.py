@@ -88,8 +88,8 @@ class Attention:
         """Writes the page to a file. Raises ValueError unless it ends in .html."""
         if Path(path).suffix.lower() != ".html":
             raise ValueError(
-                f"The file of a page must end in .html. Received: {path}. The page"
-                " saves what it shows as PNG or SVG."
+                f"A page must end in .html. Received: {path}. It saves what it shows"
+                " as PNG or SVG."
             )
         write_text(Path(path), page(self))
 
@@ -137,8 +137,7 @@ def page(attention: Attention) -> str:
     count = sum(map(np.size, layers))
     if count > MAX_WEIGHTS:
         raise ValueError(
-            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Shorten"
-            " the sentence."
+            f"A page must have at most {MAX_WEIGHTS:,} weights. Received: {count:,}."
         )
     data = {
         "source": printable(attention.source),

@@ -91,7 +91,7 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_decode_piece", counted)
     with pytest.raises(
         ChildProcessError,
-        match=r"DirectRunner failed: the machine is gone.* Run the same",
+        match=r"DirectRunner failed: the machine is gone.* The same",
     ):
         decoded("out.txt", Pipeline("DirectRunner"))
     assert not (tmp_path / "out.txt").exists()

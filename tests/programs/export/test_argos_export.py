@@ -77,14 +77,14 @@ TWO = {"file": "other.model", "sha256": "0" * 64}
 @pytest.mark.parametrize(
     ("changes", "flag", "message"),
     [
-        ({"languages": None}, FORMAT, "COPY does not record the codes"),
+        ({"languages": None}, FORMAT, "COPY has no codes"),
         (
             {"languages": {"source": "en", "target": "../../../x"}},
             FORMAT,
             "damaged: Expected `str` matching regex",
         ),
-        ({}, "--languages=german", "A language pair must be SOURCE-TARGET"),
-        ({"target_vocabulary": TWO}, FORMAT, "needs one SentencePiece vocabulary for"),
+        ({}, "--languages=german", "A language pair must be two codes"),
+        ({"target_vocabulary": TWO}, FORMAT, "needs one SentencePiece vocabulary"),
     ],
 )
 def test_refused(tiny_run_copy, tmp_path, capsys, changes, flag, message):

@@ -120,7 +120,7 @@ def test_batch_too_large_is_halved_and_sentence_is_refused():
     assert [hypothesis[0].ids for hypothesis in actual] == [[2], [3]]
     with pytest.raises(
         ValueError,
-        match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split",
+        match=r"Memory is too small for 4 tokens with beam_size=1\. Split",
     ):
         decode(Small(), [[2, 2, 2, 2]], beam_size=1)
 
@@ -170,6 +170,6 @@ def test_restricted_self_attention_is_refused_by_name():
     check_expressible(HParams())
     with pytest.raises(
         ValueError,
-        match=r"with self_attention_radius=0\. Received: .*_radius=8\. Decode",
+        match=r"self_attention_radius=0\. Received: .* and 8\.",
     ):
         check_expressible(HParams(self_attention_radius=8))

@@ -213,13 +213,13 @@ def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
     assert "format=saved_model supports alpha, " in message
     assert "Received: sampling_method=random." in message
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)  # as on Windows
-    assert "needs tensorflow-text, which is not installed" in refused()
+    assert "needs the package tensorflow-text" in refused()
     change_manifest(tiny_run_copy, task="parsing")
-    assert "format=saved_model is for translation: " in refused()
+    assert "needs a translation model" in refused()
     change_manifest(tiny_run_copy, task="translation")
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     subwords = manifest["vocabulary"] | {"file": "vocab.subwords", "type": "subwords"}
     change_manifest(tiny_run_copy, vocabulary=subwords)
     message = refused()
-    assert "needs a SentencePiece vocabulary" in message
-    assert "Received: vocab.subwords. Use format=ctranslate2." in message
+    assert "with SentencePiece vocabularies" in message
+    assert "Use format=ctranslate2." in message

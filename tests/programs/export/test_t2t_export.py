@@ -199,7 +199,7 @@ def test_the_python_api_and_another_checkpoint(tiny_run, tmp_path):
 def test_a_model_of_another_engine_is_refused(tiny_run, tmp_path):
     model = copy_of(t2tlite.load(tiny_run.run))
     model.engine = SimpleNamespace(name="ctranslate2")
-    with pytest.raises(ValueError, match=r"with engine=ctranslate2\. Load the run"):
+    with pytest.raises(ValueError, match=r"Received: engine=ctranslate2\."):
         model.export(tmp_path / "out", "quick")
     assert not list(tmp_path.iterdir())
 
@@ -254,6 +254,6 @@ def test_an_export_made_meanwhile_is_kept(tiny_run, tmp_path, refused, monkeypat
         return load(*arguments, **options)
 
     monkeypatch.setattr(runs, "load", load_meanwhile)
-    assert "which holds an export. Name another folder" in refused(tiny_run.run, other)
+    assert "or with overwrite another export." in refused(tiny_run.run, other)
     assert list(contents(tmp_path)) == ["out/export.json"]
     assert (other / "export.json").read_text() == "theirs"

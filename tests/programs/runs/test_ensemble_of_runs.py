@@ -162,7 +162,7 @@ def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
     ("flags", "message"),
     [
         (["--engine=ctranslate2"], "Received: engine=ctranslate2, checkpoint_path=None."),
-        (["--checkpoint_path=a/model.ckpt-3"], "An ensemble decodes with engine=tensorflow, and a checkpoint_path that each run has"),
+        (["--checkpoint_path=a/model.ckpt-3"], "An ensemble needs engine=tensorflow, and a checkpoint_path that each run has"),
         (["--checkpoint_path=120"], "There is no checkpoint at"),
         (["--beam_runner=DirectRunner"], "--beam_runner goes with --decode_from_file."),
     ],
@@ -177,7 +177,7 @@ def test_absent_run_is_named(runs, capsys):
     assert "Received: absent, which has no hparams.json" in capsys.readouterr().err
     with pytest.raises(FileNotFoundError, match="Received: absent, which"):
         t2tlite.load((runs[0], "absent"))
-    with pytest.raises(ValueError, match="or a list of several"):
+    with pytest.raises(ValueError, match="one run folder or several"):
         t2tlite.load(())
     with pytest.raises(TypeError, match=r"not '?int"):
         t2tlite.load((runs[0], 3))

@@ -55,7 +55,7 @@ def test_requests_of_other_sites_are_refused(host, headers, status):
         check_sender(sent, options)
         return
     with pytest.raises(
-        HTTPException, match=r"does not know the host|Pages of other sites may not"
+        HTTPException, match=r"does not know the host|Only sites in --cors_origins may"
     ) as refused:
         check_sender(sent, options)
     assert refused.value.status_code == status
@@ -211,7 +211,7 @@ def test_api_key_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
     assert Service(ServerOptions(api_key_file=str(path))).api_key == "sesame"
     for content, flag in (("", ""), ("two\nlines", ""), ("sesame", "flag")):
         path.write_text(content, encoding="utf-8")
-        with pytest.raises(ValueError, match="api_key_file must hold the key on one"):
+        with pytest.raises(ValueError, match="api_key_file must hold one line"):
             Service(ServerOptions(api_key=flag, api_key_file=str(path)))
     with pytest.raises(FileNotFoundError):
         Service(ServerOptions(api_key_file=str(tmp_path / "absent")))

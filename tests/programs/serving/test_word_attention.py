@@ -133,7 +133,7 @@ def test_text_of_which_nothing_is_left(normalising, text):
         assert response.status_code == 400
         assert "must be a sentence" in response.json()["error"]
     elif response.status_code == 400:
-        assert response.json()["error"].startswith("A sentence must have words")
+        assert response.json()["error"].startswith("Attention needs words")
     for path, body in (
         ("/translate", {"q": text, "alternatives": 1}),
         ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),

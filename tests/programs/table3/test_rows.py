@@ -106,7 +106,7 @@ def test_rows_of_another_base_keep_their_meaning(base, name, values):
 
 
 def test_base_that_a_row_does_not_fit():
-    message = r"Row l2 .* a num_hidden_layers that is a multiple of 3\. Received: 4\."
+    message = r"Row l2 .* a multiple of 3 as num_hidden_layers\. Received: 4\."
     with pytest.raises(ValueError, match=message):
         applied("l2", transformer_base().override("num_hidden_layers=4"))
     message = r"attention_key_channels must be a"

@@ -241,11 +241,14 @@ def test_refused(name, value, required):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layer_postprocess_sequence": "dan"}, "A sublayer normalises once"),
+        ({"layer_postprocess_sequence": "dan"}, "must be none and dan, or n and da"),
         ({"layer_preprocess_sequence": "nd"}, "layer_preprocess_sequence must be one"),
         ({"filter_size": 0}, "filter_size must be at least 1. Received: 0."),
         ({"norm_epsilon": float("inf")}, "norm_epsilon must be at most"),
-        ({"hidden_size": 511, "num_heads": 1}, "hidden_size must be even for sinusoid"),
+        (
+            {"hidden_size": 511, "num_heads": 1},
+            "hidden_size must be even with this pos",
+        ),
     ],
 )
 def test_models_that_cannot_be(changes, message):

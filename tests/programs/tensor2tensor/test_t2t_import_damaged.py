@@ -24,10 +24,7 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-UNREADABLE = (
-    r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7, which cannot be"
-    r" read: "
-)
+UNREADABLE = r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7: "
 COPY = r".*\. Copy it again, all its files\.\n"
 DAMAGES = {
     "no data": (
@@ -65,15 +62,19 @@ def test_one_bad_checkpoint_of_several(theirs, capsys):
     variables = small_model()[1]
     del variables[query]
     write_checkpoint(theirs / "model.ckpt-5", variables)
-    refused(theirs, capsys, rf"The checkpoint's variables .*\n  {query} is missing")
+    refused(
+        theirs,
+        capsys,
+        rf"hparams.json and the vocabularies must be the checkpoint's.*\n  {query} is missing",
+    )
 
 
 def test_another_model(theirs, capsys):
     variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
     write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
     message = (
-        r"The checkpoint must be of tensor2tensor's model transformer\. Received:"
-        r" \S*/model\.ckpt-7, with variables of "
+        r"A checkpoint of tensor2tensor's transformer is required\. Received:"
+        r" \S*/model\.ckpt-7, of "
     )
     refused(theirs, capsys, message + r"universal_transformer\.")
     write_checkpoint(theirs / "model.ckpt-7", {"global_step": np.int64(7)})

@@ -44,7 +44,7 @@ def test_flags(theirs, capsys, flag, message):
 def test_a_target_space_where_there_is_none(theirs, capsys):
     write_model(theirs, small_model(use_target_space_embedding=False)[1], SMALL, (41,))
     missing = (
-        r"The checkpoint's variables must .*\n "
+        r"hparams.json and the vocabularies must .*\n "
         r" transformer/body/target_space_embedding/kernel is missing\."
     )
     refused(theirs, capsys, missing, "--target_space_id=3")
@@ -138,5 +138,5 @@ def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
 
 def test_a_file_that_is_no_vocabulary(theirs, capsys):
     (theirs.parent / "vocab.subwords").write_bytes(b"")
-    message = r"A subword vocabulary's first two lines must be .*: '' and '' in "
+    message = r"must begin with .*: '' and ''"
     refused(theirs, capsys, message)

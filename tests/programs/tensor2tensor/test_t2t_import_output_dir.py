@@ -57,7 +57,7 @@ def test_a_full_disk(theirs, capsys):
     assert (status, output.out) == (1, "")
     message = (
         r"t2tlite: The checkpoints must fit on the disk of \S*/run\. Received: \S*; File"
-        r" too large\. Free some space; the same command"
+        r" too large\. The same command"
     )
     assert re.search(message, output.err), output.err
     check_logits(
