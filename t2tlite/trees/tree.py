@@ -283,7 +283,10 @@ def _constituent(items: list[Tree | str], is_outermost: bool, as_evalb: bool) ->
     if words and len(parts) > 1:
         raise _Malformed("each word has a tag and a bracket of its own, (NN cat)")
     if not parts or has_empty or not (label or is_outermost):
-        raise _Malformed("each bracket holds a label, and a word or further brackets")
+        raise _Malformed(
+            "each bracket holds a label, which only the outermost may lack, and a word"
+            " or further brackets"
+        )
     return Tree(label, tuple(parts))
 
 

@@ -27,7 +27,7 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path).store("valid")
     raw = write_pairs(tmp_path / "raw.tsv")
     generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
-    with pytest.raises(ValueError, match=r"Name one: file_task, tiny_task"):
+    with pytest.raises(ValueError, match=r"problems: file_task, tiny_task\. Name one"):
         open_dataset(tmp_path)
 
 

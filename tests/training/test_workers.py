@@ -107,7 +107,7 @@ def test_lost_worker_is_one_message():
     )
     with (
         pytest.raises(
-            ConnectionError, match=r"A worker was lost: .*\(Connection reset"
+            ConnectionError, match=r"A worker was lost; .*\(Connection reset"
         ),
         lost_worker_is_an_error(process(cluster, tasks[0])),
     ):
