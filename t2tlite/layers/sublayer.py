@@ -266,7 +266,9 @@ class Dropout(keras.layers.Layer):
     def __init__(self, rate: float, **kwargs: object) -> None:
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
-            raise ValueError(f"rate must be in [0, 1). Received: {rate}.")
+            raise ValueError(
+                f"rate must be at least 0 and less than 1. Received: {rate}."
+            )
         self.supports_masking = True
         self.rate = rate
         if rate:

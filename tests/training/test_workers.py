@@ -255,7 +255,7 @@ def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path
     started[1].kill()
     (status, errors), _ = finish(started)
     assert status == 1
-    assert "A worker was lost: " in errors
+    assert "A worker was lost; " in errors
     assert "Start all again with the same command." in errors
     assert "Traceback" not in errors
     for status, errors in finish(start(tiny_run, [broken] * 2, *flags)):
