@@ -182,12 +182,13 @@ def checked(
     value: T,
     low: float | None = None,
     high: float | None = None,
+    choices: Iterable[str] = (),
 ) -> T:
     """The value of an argument as `plain`. Raises ValueError for one of another type,
-    or out of range.
+    out of range, or that is none of the choices.
     """
     value = plain(value)
-    _check(name, Facts(kind, "", low, high), value)
+    _check(name, Facts(kind, "", low, high, tuple(choices)), value)
     return value
 
 

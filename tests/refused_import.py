@@ -10,7 +10,7 @@ from tiny_task import contents
 
 from t2tlite.bin import t2t_import
 
-NO_INDEX = r"--t2t_checkpoint must be a checkpoint, or a folder with some\. Received: "
+NO_INDEX = "There is no checkpoint at "
 
 
 def write_theirs(folder: Path) -> Path:

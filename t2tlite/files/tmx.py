@@ -38,9 +38,9 @@ def read_tmx(
             yield unit[source], unit[target]
     if not pairs:
         raise ValueError(
-            f"{path} must have --source_language and --target_language. Received:"
-            f" {source_language!r} and {target_language!r}, not"
-            f" {' or '.join(languages) or 'units'}."
+            f"{path} must have units in --source_language={source_language!r} and"
+            f" --target_language={target_language!r}. Received:"
+            f" {', '.join(languages) or 'none'}."
         )
 
 

@@ -134,8 +134,8 @@ def read_parameters(path: str | Path) -> EvalbParameters:
             form = "[0-9]{1,9}"
         if field is None or not re.fullmatch(form, " ".join(values)):
             raise ValueError(
-                f"{path}, line {number}: a parameter of EVALB with two labels or a"
-                f" number, or a comment with #, is required. Received: {line!r:.80}."
+                f"{path}, line {number}: a parameter of EVALB with its labels or"
+                f" number, or a # comment, is required. Received: {line!r:.80}."
             )
         if is_number:
             fields[field] = int(values[0])

@@ -84,7 +84,7 @@ def tree_word(word: str) -> str:
     Raises ValueError if the word is empty or contains white space.
     """
     if split_tokens(word) != [word]:
-        raise ValueError(f"A word must have no white space. Received: {word!r}.")
+        raise ValueError(f"Words are text without white space. Received: {word!r}.")
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 

@@ -239,7 +239,7 @@ def _numbered_trees(
     try:
         for number, line in enumerate(lines, start=1):
             if stack and as_evalb and line.startswith("("):
-                raise _Malformed("every bracket must be closed")
+                break
             if not stack and line.lstrip().startswith(HEADER):
                 continue
             for token in TOKEN.findall(line):

@@ -67,7 +67,11 @@ def test_mistakes(tiny_run, tmp_path):
             "random_seed must be at least 0",
         ),
         ("t2t_table3", table, "There is no finished data"),
-        ("t2t_import", ["--t2t_checkpoint=absent", *theirs], "--t2t_checkpoint must"),
+        (
+            "t2t_import",
+            ["--t2t_checkpoint=absent", *theirs],
+            "There is no checkpoint at",
+        ),
         ("t2t_serve", [absent], "The run must be a folder"),
     ]
     done = subprocess.run(

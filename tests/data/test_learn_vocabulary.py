@@ -197,7 +197,7 @@ def test_symbols_of_the_user_are_pieces(tmp_path, with_symbols):
     [
         (("<2fr>",), True, r"pieces of vocab_file .*Received: '<2fr>'\."),
         (("<2 de>",), False, r"must differ, without white .*Received: '<2 de>'"),
-        (("<a>", "<a>"), False, r"must be different strings .*Received: '<a>'"),
+        (("<a>", "<a>"), False, r"user_symbols must differ, .*Received: '<a>'"),
     ],
 )
 def test_symbols_that_cannot_be_pieces(

@@ -156,7 +156,7 @@ def test_everything_or_something_unknown_dropped(tmp_path):
     with pytest.raises(ValueError, match=r"drop must name some of dup.*eived: dupes"):
         generate(TinyTask(drop=("dupes", "copies")), tmp_path)
     task = TinyTask(train=TinyTask().dev, drop=("test_overlap",))
-    with pytest.raises(ValueError, match=r"Received: 30\. Check its files"):
+    with pytest.raises(ValueError, match=r"keep in train\. Received: 30\. Check files"):
         generate(task, tmp_path)
     assert not list(tmp_path.iterdir())
 

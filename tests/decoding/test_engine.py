@@ -25,7 +25,7 @@ from t2tlite.programs.export.export import FORMATS
 def test_what_a_format_does_not_know_is_refused(name, options, features, received):
     supported = FORMATS[name].supported
     check_supported("It", supported, DecodeHParams(beam_size=8, t2t_rules=True))
-    message = rf"^It supports alpha, .*Received: {received}\. .* the engine tensorflow"
+    message = rf"^It supports alpha, .*Received: {received}\. .* use tensorflow"
     with pytest.raises(ValueError, match=message):
         check_supported("It", supported, DecodeHParams(**options), *features)
     chosen = {"min_length": 3, "no_repeat_ngram_size": 2, "sampling_method": "random"}

@@ -115,7 +115,7 @@ def test_text_is_written_whole_or_not_at_all(tmp_path):
 def test_a_name_that_is_not_utf_8(tmp_path: Path, monkeypatch) -> None:
     for name in ("é", "/x/日本", "."):
         check_name(name)
-    message = r"File names must be UTF-8\. Received: '/x/lat\\udcedn'\. Rename it"
+    message = r"File names must be UTF-8, .* Received: '/x/lat\\udcedn'\."
     with pytest.raises(ValueError, match=message):
         check_name("/x/lat\udcedn")
     folder = tmp_path / "lat\udcedn"  # the current folder counts too

@@ -13,7 +13,7 @@ import pytest
 
 from t2tlite.files.own_files import LOCK, locked, only_process
 
-REFUSED = r"^Only one process at a time can bake\. Another uses .*/oven\.$"
+REFUSED = r"^Only one process at a time can bake\. Received: \S*/oven, which another"
 
 
 def test_second_process_is_refused_and_changes_nothing(tmp_path):
@@ -92,7 +92,7 @@ def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
 
     monkeypatch.setattr(portalocker, "lock", slow_lock)
     with (
-        pytest.raises(ValueError, match="Another uses"),
+        pytest.raises(ValueError, match="which another process is using"),
         only_process(tmp_path, "bake"),
     ):
         pass

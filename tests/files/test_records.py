@@ -49,12 +49,8 @@ def test_record_is_read_as_it_was_written(tmp_path):
     ],
 )  # fmt: skip
 def test_record_of_another_format_version_is_refused(tmp_path, version, received):
-    message = (
-        rf"record\.json must have format_version 1\. Received: {received}\. Use the "
-    )
-    with pytest.raises(
-        ValueError, match=message + r"t2tlite that wrote it\. Copy it again\.$"
-    ):
+    message = rf"record\.json must have format_version 1\. Received: {received}\. Copy"
+    with pytest.raises(ValueError, match=message):
         read(tmp_path, WHOLE.replace('"format_version": 1, ', version))
 
 

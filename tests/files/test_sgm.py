@@ -72,6 +72,6 @@ def test_segments_under_any_name(tmp_path: Path) -> None:
 )
 def test_other_formats_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a\n")
-    message = rf"sentence on each line; see --train_tmx{name}\."
+    message = rf"{name} must have a sentence on each line; see --train_tmx\."
     with pytest.raises(ValueError, match=message):
         next(read_lines(tmp_path / name))

@@ -115,11 +115,10 @@ def _tar(content: bytes) -> bytes:
 TEXT = "one line of text\nand another\n"
 # what `printf 'a\n' | zstd` writes
 ZSTD = bytes.fromhex("28b52ffd0458110000610a55c8cc1e")
-ARCHIVE = r"x, which is UTF-16 or an archive\. Unpack it, or use iconv"
-NOT_UTF8 = (
-    r"x, line 1: text must be UTF-8\. .* Convert the file with iconv, or unpack it"
-)
-CR_ALONE = r"x, which is text with CR and no LF\. .* tr '\\r' '\\n'"
+LINES = r"x must be UTF-8 with LF at the ends of lines\. Received: "
+ARCHIVE = LINES + r"UTF-16 or an archive\. Unpack it, or use iconv"
+NOT_UTF8 = r"x, line 1: text must be UTF-8\. Received: byte .* Use iconv, or unpack it"
+CR_ALONE = LINES + r"text with CR and no LF\. .* tr '\\r' '\\n'"
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,12 @@ def test_languages_are_chosen(tmp_path: Path) -> None:
     assert read(path, text_of_one, "pt", "pt-BR") == [("dous", "dois")]
     for source, target in (("en", "pt"), ("", "")):
         message = (
-            rf"Received: '{source}' and '{target}'; .*many\.tmx has"
-            r" en-GB, en-US, de, fr\.$"
+            rf"many\.tmx must have .*='{source}' and --target_language='{target}'\."
+            r" Received: en-GB, en-US, de, fr\.$"
         )
         with pytest.raises(ValueError, match=message):
             read(path, text, source, target)
-    with pytest.raises(ValueError, match=r"has no units\.$"):
+    with pytest.raises(ValueError, match=r"_language='de'\. Received: none\.$"):
         read(path, tmx())
 
 

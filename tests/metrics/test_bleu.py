@@ -160,7 +160,7 @@ def test_nothing_in_common_and_blank_lines_score_zero(function):
 
 @pytest.mark.parametrize("function", [corpus_bleu, compound_split_bleu, multi_bleu])
 def test_counts_must_agree(function):
-    with pytest.raises(ValueError, match="Received: 2 translations and 3 references"):
+    with pytest.raises(ValueError, match=r"equally many, .* Received: 2 and 3\."):
         function(["a", "b"], ["a", "b", "c"])
-    with pytest.raises(ValueError, match="at least one translation"):
+    with pytest.raises(ValueError, match=r"at least 1\. Received: 0 and 0\."):
         function([], [])

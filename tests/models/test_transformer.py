@@ -163,7 +163,7 @@ def test_hypotheses_keep_their_past_through_any_reordering(model):
 
 
 def test_shared_embeddings_need_one_vocabulary():
-    with pytest.raises(ValueError, match=r"one vocabulary.* of 13 and 11"):
+    with pytest.raises(ValueError, match=r"one vocabulary\. Received: sizes 13 and 11"):
         Transformer.from_hparams(HParams().override(SIZE), 13, 11)
 
 

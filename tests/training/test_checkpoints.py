@@ -218,6 +218,6 @@ def test_later_than_the_newest(run, folder):
     copy_checkpoint(f"{run}/model.ckpt-100", run / folder)
     assert saved.restore() == 100
     remove_checkpoint(f"{run}/model.ckpt-100")
-    later = rf"later ones in {run}/{folder}\. Delete it"
+    later = rf"{run}/{folder} must have no later checkpoint than the run\. Delete it"
     with pytest.raises(ValueError, match=later):
         saved.restore()

@@ -63,9 +63,10 @@ def test_replicas_on_the_cpu_are_named(cpu_devices):
 
 def test_replicas_on_the_cpu_need_a_cpu_alone(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0"])
-    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2\."):
+    message = "--worker_cpu is for one machine without a GPU, or with --worker_gpu=0"
+    with pytest.raises(ValueError, match=message):
         make_strategy(cpu_replicas=2)
-    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2\."):
+    with pytest.raises(ValueError, match=message):
         make_strategy(0, cluster="two workers", cpu_replicas=2)
 
 

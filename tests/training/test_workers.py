@@ -107,7 +107,7 @@ def test_lost_worker_is_one_message():
     )
     with (
         pytest.raises(
-            ConnectionError, match=r"A worker was lost: .*\(Connection reset"
+            ConnectionError, match=r"A worker was lost; .*\(Connection reset"
         ),
         lost_worker_is_an_error(process(cluster, tasks[0])),
     ):
@@ -255,7 +255,7 @@ def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path
     started[1].kill()
     (status, errors), _ = finish(started)
     assert status == 1
-    assert "A worker was lost: " in errors
+    assert "A worker was lost; " in errors
     assert "Start all again with the same command." in errors
     assert "Traceback" not in errors
     for status, errors in finish(start(tiny_run, [broken] * 2, *flags)):

@@ -76,7 +76,7 @@ def test_tags_that_fit_the_word(tag, fitting, words):
     ("words", "message"),
     [
         ([], r"At least one word is required\. Received: none\."),
-        (["a", ""], r"A word must be text without white space\. Received: ''\."),
+        (["a", ""], r"Words are text without white space\. Received: ''\."),
         (["a b"], r"Received: 'a b'"),
         ("a sentence", r"Received: ' '"),  # a string where a list belongs
     ],

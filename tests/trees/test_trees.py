@@ -142,9 +142,9 @@ def test_mistakes_in_a_file_are_named_with_their_line(tmp_path, content, message
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(NN a) (NN b)", r"Received: 2 trees in '\(NN a\) \(NN b\)'\."),
+        ("(NN a) (NN b)", r"Received: 2 in '\(NN a\) \(NN b\)'\."),
         ("(S\n(NN a b))", "the text, line 2: each word has a tag"),
-        ("(NN a)" * 40, r"40 trees in '.{79}\.$"),
+        ("(NN a)" * 40, r"Received: 40 in '.{79}\.$"),
     ],
 )
 def test_parsing_needs_exactly_one_tree(text, message):

@@ -63,7 +63,7 @@ def test_decode_stops_at_eos_and_skips_padding(encoder):
 
 def test_ids_out_of_range(encoder):
     for bad in (-1, encoder.vocab_size):
-        message = rf"from 0 to {encoder.vocab_size}\. Received: {bad}\."
+        message = rf"from 0 to {encoder.vocab_size - 1}\. Received: {bad}\."
         with pytest.raises(ValueError, match=message):
             encoder.decode([5, bad])
         with pytest.raises(ValueError, match=rf"Received: {bad}\."):
@@ -71,7 +71,7 @@ def test_ids_out_of_range(encoder):
 
 
 def test_lone_surrogate(encoder):
-    message = r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"
+    message = r"lone surrogates, .* Received: '\\udc80' at character 4 of 'abc\\udc80'"
     with pytest.raises(ValueError, match=message):
         encoder.encode("abc\udc80")
 

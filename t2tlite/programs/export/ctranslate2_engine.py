@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from t2tlite.checked_fields import checked
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import (
     CTRANSLATE2,
@@ -77,11 +78,7 @@ def check_computable(quantization: str) -> None:
     """Raises ValueError if this machine's device cannot compute in a quantization."""
     device, computable = computable_types()
     names = [name for name in QUANTIZATIONS if name in computable]
-    if quantization not in names:
-        raise ValueError(
-            f"quantization must be one of this {device}: {', '.join(names)}."
-            f" Received: {quantization!r}."
-        )
+    checked(f"quantization on this {device}", str, quantization, choices=names)
 
 
 def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
@@ -122,7 +119,7 @@ def open_translator(folder: Path, quantization: str, threads: int = 1) -> Any:
         )
     except (RuntimeError, ValueError) as error:
         raise ValueError(
-            f"CTranslate2 cannot load {folder}, made again if deleted: {error}."
+            f"CTranslate2 cannot load {folder}, which is made again if deleted: {error}"
         ) from error
 
 

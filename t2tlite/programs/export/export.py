@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import t2tlite
-from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.checked_fields import CheckedFields, checked, checked_field
 from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data import language_codes
@@ -271,10 +271,7 @@ def open_format(name: str, **options: str) -> ExportFormat:
     """The format of this name with these options, of which empty ones are left out.
     Raises ValueError for an unknown format or option, or a bad value.
     """
-    if name not in FORMATS:
-        raise ValueError(
-            f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
-        )
+    checked("format", str, name, choices=FORMATS)
     format_class = FORMATS[name]
     given = {option: value for option, value in options.items() if value}
     for option in given:

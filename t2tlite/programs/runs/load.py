@@ -20,7 +20,6 @@ from typing import Any
 
 from t2tlite import __version__
 from t2tlite.checked_fields import checked
-from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
@@ -70,10 +69,7 @@ def load(
     paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
     if not paths:
         raise ValueError("run must be one run folder or several. Received: [].")
-    if engine not in ENGINES:
-        raise ValueError(
-            f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}."
-        )
+    checked("engine", str, engine, choices=ENGINES)
     if engine == TENSORFLOW and quantization is not None:
         raise ValueError(
             f"quantization goes with engine={CTRANSLATE2}. Received: {quantization}"
@@ -217,14 +213,6 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         for other in converted.iterdir():
             if other != path and other.name.partition("-")[0] == quantization:
                 own_files.remove(other)
-
-
-def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
-    """Raises ValueError naming an option or a feature that the engine does not
-    support.
-    """
-    if engine == CTRANSLATE2:
-        ctranslate2_engine.CTranslate2Engine.check_supported(options, *features)
 
 
 def run_files(

@@ -61,7 +61,11 @@ class T2TFiles:
         if len(vocabularies) not in VOCABULARY_NAMES:
             count = len(vocabularies)
             raise ValueError(f"--t2t_vocab must be one file or two. Received: {count}.")
-        checkpoints = _checkpoints(Path(checkpoint).absolute())
+        given = Path(checkpoint).absolute()
+        checkpoints = checkpoint_paths.list_checkpoints(given)
+        if not checkpoints:
+            prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(given))
+            checkpoints = [checkpoint_paths.checkpoint_at(prefix)]
         folder = Path(checkpoints[0]).parent
         name = "hparams.json"
         path = check_file(hparams or _find(name, folder) or folder / name)
@@ -74,20 +78,6 @@ class T2TFiles:
                 f" {problem!r}."
             )
         return cls(checkpoints, path, paths, problem)
-
-
-def _checkpoints(path: Path) -> list[str]:
-    """The checkpoints of a folder, or the one that a path names."""
-    checkpoints = checkpoint_paths.list_checkpoints(path)
-    prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path))
-    if Path(f"{prefix}.index").is_file():
-        checkpoints = [prefix]
-    if not checkpoints:
-        raise FileNotFoundError(
-            "--t2t_checkpoint must be a checkpoint, or a folder with some. Received:"
-            f" {path}, which has no .index file."
-        )
-    return checkpoints
 
 
 def _find(name: str, *folders: Path) -> Path | None:

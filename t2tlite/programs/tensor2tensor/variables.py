@@ -16,6 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from t2tlite.checked_fields import checked
 from t2tlite.files.checkpoint_paths import readable_path
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.checkpoints import Values, reason_of
@@ -159,11 +160,8 @@ def load_variables(
             "hparams.json and the vocabularies must be the checkpoint's. Received:"
             f"\n  {received}"
         )
-    if TARGET_SPACES in variables and not 0 <= target_space < ROWS:
-        raise ValueError(
-            f"--target_space_id must be at least 0 and less than {ROWS}. Received:"
-            f" {target_space}."
-        )
+    if TARGET_SPACES in variables:
+        checked("--target_space_id", int, target_space, low=0, high=ROWS - 1)
     for variable, names in weights:
         value = np.concatenate([variables[name] for name in names])
         if names == [TARGET_SPACES]:

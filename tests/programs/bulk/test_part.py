@@ -165,8 +165,8 @@ def test_damaged_window_is_decoded_again(upper, change):
 def test_foreign_file_is_refused(upper, content):
     upper.part.write_bytes(content)
     message = (
-        "out.txt.part must be what this version of t2t-decoder keeps of out.txt."
-        " Received: another file, perhaps yours. Move it, or name another output."
+        "out.txt.part is not what this t2t-decoder keeps of out.txt. Move it, or name"
+        " another output."
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         upper(LINES)

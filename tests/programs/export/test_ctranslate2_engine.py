@@ -161,7 +161,7 @@ def test_quantizations(monkeypatch):
     monkeypatch.setattr(ctranslate2_engine, "import_ctranslate2", lambda: known)
     check_computable("int8")
     for refused in ("float16", "int16"):
-        message = rf"this machine's cpu computes in: int8\. Received: '{refused}'"
+        message = rf"on this cpu must be one of int8\. Received: '{refused}'"
         with pytest.raises(ValueError, match=message):
             check_computable(refused)
 

@@ -103,7 +103,8 @@ def test_an_existing_export_is_kept_without_overwrite(tiny_run, tmp_path, refuse
     assert export(tiny_run.run, tmp_path / "out") == 0
     (tmp_path / "out" / "mine").write_text("mine")
     before = contents(tmp_path)
-    assert "which holds an export." in refused(tiny_run.run, tmp_path / "out")
+    message = refused(tiny_run.run, tmp_path / "out")
+    assert f"with overwrite another export. Received: {tmp_path / 'out'}." in message
     assert contents(tmp_path) == before
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 0
     assert sorted(contents(tmp_path)) == FILES
@@ -116,7 +117,7 @@ def test_what_is_no_export_is_never_replaced(tiny_run, tmp_path, refused):
     before = contents(tmp_path)
     for name in ("out", "file"):
         message = refused(tiny_run.run, tmp_path / name, "--overwrite")
-        assert f"Received: {tmp_path / name}, which holds something else." in message
+        assert f"another export. Received: {tmp_path / name}." in message
     assert contents(tmp_path) == before
 
 
@@ -190,7 +191,7 @@ def test_the_python_api_and_another_checkpoint(tiny_run, tmp_path):
     flags = "--overwrite", "--checkpoint_path=model.ckpt-40"
     assert export(tiny_run.run, folder, *flags) == 0
     assert record_of(folder)["step"] == 40
-    with pytest.raises(ValueError, match="holds an export"):
+    with pytest.raises(ValueError, match="with overwrite another export"):
         model.export(folder, "quick")
     with pytest.raises(ValueError, match="has no field 'beam'"):
         model.export(tmp_path / "other", "quick", beam=2)

@@ -161,7 +161,7 @@ def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--engine=ctranslate2"], "Received: engine=ctranslate2, checkpoint_path=None."),
+        (["--engine=ctranslate2"], "such as best. Received: ctranslate2, None."),
         (["--checkpoint_path=a/model.ckpt-3"], "An ensemble needs engine=tensorflow, and a checkpoint_path that each run has"),
         (["--checkpoint_path=120"], "There is no checkpoint at"),
         (["--beam_runner=DirectRunner"], "--beam_runner goes with --decode_from_file."),

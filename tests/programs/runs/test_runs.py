@@ -75,10 +75,7 @@ def test_n_best(model):
     assert len(model.n_best(SENTENCES[0], beam_size=1)) == 1
     with pytest.raises(
         ValueError,
-        match=(
-            r"return_beams must be at most beam_size\. Received: return_beams=5,"
-            r" beam_si"
-        ),
+        match=r"return_beams must be at most beam_size\. Received: 5 and 4\.",
     ):
         model.n_best(SENTENCES[0], 5)
 
@@ -98,8 +95,8 @@ def test_in_short(tiny_run, model):
         (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
         (["cat"], {"beam_size": 0}, r"beam_size must be at least 1"),
         (["cat"], {"beam_size": "8"}, r"beam_size must be of type int\. Received: '8'\."),
-        (["cat", "cat " * 2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens, beginning 'cat ca"),
-        (["\udc80"], {}, r"Text must be Unicode without lone surrogates\."),
+        (["cat", "cat " * 2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d, beginning 'cat ca"),
+        (["\udc80"], {}, r"Text must be Unicode without lone surrogates, .* Received: '\\udc80'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_translated(model, sentences, options, message):
@@ -162,7 +159,7 @@ def test_checkpoint_of_choice(tiny_run, model, loaded_once):
     [
         ("manifest.json", r"A run needs its manifest\.json\. .* has none\."),
         ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
-        ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
+        ("model.ckpt-*", r"There is no checkpoint at .*copy, with model\.ckpt-N\.index and its data file\."),
         ("hparams.json", r"The run must be a folder .* Received: .*copy, which has no hparams\.json\."),
     ],
 )  # fmt: skip
@@ -176,7 +173,7 @@ def test_missing_files(tiny_run_copy, file, message):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: it has [\d,]+ weights, and "),
+        ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: hparams .* need [\d,]+ weights, not "),
         ("manifest.json", '{"format_version": 1}', r"manifest\.json is damaged: "),
         ("vocab.model", "none", r"copy/vocab\.model must have the SHA-256 recorded"),
     ],

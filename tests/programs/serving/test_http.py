@@ -87,7 +87,7 @@ def test_bodies_that_do_not_end_are_bounded_together(monkeypatch):
         for peer in peers[:2]:
             answer = peer.answer(b'"}')
             assert answer.startswith(b"HTTP/1.1 408 ")
-            assert b"or sooner if there are many others." in answer
+            assert b"must arrive within 60 s, sooner under load." in answer
         assert server.send("/detect", b"q=a", FORM.decode()).status_code == 200
         # the last one, which is whole now, is too much for those before it
         peers[-1].send(b"x" * size)

@@ -113,7 +113,7 @@ def test_bodies_of_other_types_are_not_computed(server):
     for content_type in ("text/plain", "application/x-json", ""):
         response = server.send("/translate", b'{"q": "cat"}', content_type)
         assert response.status_code == 415, content_type
-        message = "The body must be a form or JSON (application/json)"
+        message = "A body must be a form or application/json, in UTF-8"
         assert response.json()["error"].startswith(message)
 
 

@@ -41,7 +41,7 @@ DAMAGES = {
     ),
     "no index": (
         lambda f: (f / "model.ckpt-7.index").unlink(),
-        NO_INDEX + r"\S*/theirs, which has no \.index file",
+        NO_INDEX + r"\S*/theirs, with model\.ckpt-N\.index and its data file",
     ),
     "truncated index": (
         lambda f: cut(f / "model.ckpt-7.index", 900),

@@ -210,9 +210,7 @@ def test_variables_that_do_not_fit(small, changes, message):
     changed = {**variables, **changes}
     stored = {name: value for name, value in changed.items() if value is not None}
     before = [weight.copy() for weight in model.get_weights()]
-    start = (
-        r"(?s)^The checkpoint's variables must be those that hparams\.json describes\."
-    )
+    start = r"(?s)^hparams\.json and the vocabularies must be the checkpoint's\."
     with pytest.raises(ValueError, match=rf"{start}.*\n  {message}"):
         load_variables(model, stored)
     assert all(map(np.array_equal, before, model.get_weights()))

@@ -19,7 +19,7 @@ from t2tlite.programs import visualise
 def test_a_page_with_too_many_weights(monkeypatch, attention):
     monkeypatch.setattr("t2tlite.programs.visualise.attention.MAX_WEIGHTS", 100)
     # 4 x (3 x 36 + 2 x (25 + 30))
-    with pytest.raises(ValueError, match=r"can hold 100 weights\. Received: 872\."):
+    with pytest.raises(ValueError, match=r"at most 100 weights\. Received: 872\."):
         visualise.page(attention)
 
 
