@@ -61,7 +61,7 @@ def read_record(
         ) from error
     raise ValueError(
         f"{path} must have format_version {FORMAT_VERSION}. Received:"
-        f" {version or 'none'}. {advice}"
+        f" {version or 'none'}. Use the t2tlite that wrote it. {advice}"
     )
 
 

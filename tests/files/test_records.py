@@ -49,7 +49,7 @@ def test_record_is_read_as_it_was_written(tmp_path):
     ],
 )  # fmt: skip
 def test_record_of_another_format_version_is_refused(tmp_path, version, received):
-    message = rf"record\.json must have format_version 1\. Received: {received}\. Copy"
+    message = rf"record\.json must have format_version 1\. Received: {received}\. Use"
     with pytest.raises(ValueError, match=message):
         read(tmp_path, WHOLE.replace('"format_version": 1, ', version))
 
