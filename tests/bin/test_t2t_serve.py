@@ -3,12 +3,15 @@ start to SIGTERM.
 """
 
 import json
+import re
 import signal
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
 
+import httpx
 import pytest
 from run_command import said
 from server_process import Process
@@ -118,7 +121,7 @@ def test_a_server_that_loads_ends_at_once(tiny_run):
 
 
 @pytest.mark.slow  # likewise
-def test_a_server_from_sighup_to_a_second_signal(tiny_run):
+def test_a_server_from_sigint_to_a_second_signal(tiny_run):
     """The first lets it answer what was accepted, the second ends it in one line."""
     with Process(f"--output_dir={tiny_run.run}") as server:
         port = int(server.line(r"Ready: http://127\.0\.0\.1:(\d+)\n")[1])
@@ -128,12 +131,59 @@ def test_a_server_from_sighup_to_a_second_signal(tiny_run):
                 b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n"
             )
             assert client.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
-            server.process.send_signal(signal.SIGHUP)
-            server.line("SIGHUP: answering what was accepted; once more ends at once.")
+            server.process.send_signal(signal.SIGINT)
+            server.line("SIGINT: answering what was accepted; once more ends at once.")
             assert server.sigterm() == (
                 -signal.SIGTERM,
                 "SIGTERM: ending before everything is answered.\n",
             )
+
+
+@pytest.mark.slow  # likewise
+def test_sighup_loads_the_run_anew_between_requests(tiny_run, tiny_run_copy, tmp_path):
+    """A run in place of another, a damaged one, and another key; all are answered."""
+    run = tmp_path / "run"
+    run.symlink_to(tiny_run.run)
+    for path in tiny_run_copy.glob("model.ckpt-*"):
+        path.rename(path.with_name(re.sub(r"-\d+\.", "-77.", path.name)))
+    key = tmp_path / "key"
+    key.write_text("first")
+    answers = []
+    ended = threading.Event()
+
+    def ask():
+        while not ended.is_set():
+            body = {"q": "red cat sees dog", "api_key": "first"}
+            answers.append(httpx.post(f"{address}/translate", json=body, timeout=60))
+
+    def step():
+        return httpx.get(f"{address}/frontend/settings").json()["models"][0]["step"]
+
+    with Process(f"--output_dir={run}", f"--api_key_file={key}") as server:
+        address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
+        client = threading.Thread(target=ask)
+        client.start()
+        before = step()
+        run.unlink()
+        run.symlink_to(tmp_path / "absent")
+        server.process.send_signal(signal.SIGHUP)
+        server.line("The models stay as they were. FileNotFoundError: The run must be a")
+        assert step() == before != 77
+        run.unlink()
+        run.symlink_to(tiny_run_copy)
+        server.process.send_signal(signal.SIGHUP)
+        server.line("Loaded anew.")
+        assert step() == 77
+        ended.set()
+        client.join()
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.text for answer in answers}) == 1
+        key.write_text("second")
+        server.process.send_signal(signal.SIGHUP)
+        server.line("Loaded anew.")
+        body = {"q": "cat", "api_key": "first"}
+        assert httpx.post(f"{address}/translate", json=body).status_code == 403
+        assert server.sigterm()[0] == 0
 
 
 def test_signals_that_the_process_ignores_stay_ignored():

@@ -164,7 +164,6 @@ class ServedModel:
 
     # limits
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019  # models live as long as the process
     def decode_options(
         self,
         n_best: int = 1,
@@ -184,12 +183,7 @@ class ServedModel:
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
-        return dataclasses.replace(
-            self.options,
-            beam_size=beam,
-            return_beams=return_beams,
-            alpha=alpha,
-        )
+        return _changed(self.options, beam, return_beams, alpha)
 
     def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
         """The number of tokens of each source, EOS included. Raises HTTPException 413
@@ -203,6 +197,22 @@ class ServedModel:
             requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
+
+
+# not a method of a model, which the cache would keep after it is replaced
+@functools.lru_cache(maxsize=64)
+def _changed(
+    options: DecodeHParams,
+    beam_size: int,
+    return_beams: int,
+    alpha: float,
+) -> DecodeHParams:
+    return dataclasses.replace(
+        options,
+        beam_size=beam_size,
+        return_beams=return_beams,
+        alpha=alpha,
+    )
 
 
 class Catalogue:

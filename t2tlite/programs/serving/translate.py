@@ -61,7 +61,7 @@ class Translation:
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
         # what each model translates: sentences, and where their outputs belong
-        self._parts: list[tuple[list[Place], Work]] = []
+        self._parts: list[tuple[ServedModel, list[Place], Work]] = []
         if (body.source or "").lower() == "auto":
             self._add_detected()
         else:
@@ -151,7 +151,7 @@ class Translation:
         longest = options.MAX_SEARCH_TOKENS // decoding.beam_size
         tokens = model.token_counts(items, min(longest, options.MAX_SERVED_TOKENS))
         function = BatchFunction(model.decode, (decoding, aligned), decoding.beam_size)
-        self._parts.append((places, Work(function, items, tokens)))
+        self._parts.append((model, places, Work(function, items, tokens)))
         self.sentences = count
 
     def _sentences(self, text: str, model: ServedModel) -> sentences.SplitText:
@@ -173,12 +173,16 @@ class Translation:
         service: Service,
     ) -> AsyncIterator[tuple[sentences.Segment, RankedOutputs]]:
         """Each sentence with its n-best list, as soon as that is computed."""
-        for places, work in self._parts:
-            left = iter(places)
-            async for outputs in service.stream(work):
-                segment, computed = next(left)
-                computed.append(outputs)
-                yield segment, outputs
+        for model, places, work in self._parts:
+            name = f"{model.source}-{model.target}"
+            computed_sentences = service.metrics.model_sentences.labels(name)
+            with service.metrics.model_seconds.labels(name).time():
+                left = iter(places)
+                async for outputs in service.stream(work):
+                    computed_sentences.inc()
+                    segment, computed = next(left)
+                    computed.append(outputs)
+                    yield segment, outputs
 
     def answer(self) -> bytes:
         """The response in JSON, when all is computed."""

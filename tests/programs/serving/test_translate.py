@@ -4,11 +4,16 @@ those of the model's decoder.
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+import tensorflow as tf
+from prometheus_client.parser import text_string_to_metric_families
 from running import running, served
+
+import t2tlite
 
 SENTENCES = [
     "red cat sees dog",
@@ -87,6 +92,25 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
     assert [answer["translatedText"] for answer in answers] == expected
     labels = 'method="POST",path="/translate",status="200"'
     assert f"t2tlite_requests_total{{{labels}}}" in server.get("/metrics").text
+
+
+def test_metrics_are_those_of_each_model_and_the_process(both_ways):
+    for source, q in (("de", "red cat sees dog.  Bird likes fish"), ("de", "dog"), ("en", "cat")):
+        translate(both_ways, q, source=source)
+    families = text_string_to_metric_families(both_ways.get("/metrics").text)
+    samples = {}
+    for family in families:
+        for name, labels, value, *_ in family.samples:
+            samples[name, *sorted(labels.values())] = value
+    before = time.time() - samples["process_start_time_seconds",]
+    assert 0 < samples["process_cpu_seconds_total",] < 8 * before
+    assert samples["process_resident_memory_bytes",] > 10_000_000
+    versions = sorted([t2tlite.__version__, tf.__version__])
+    assert samples["t2tlite_build_info", *versions] == 1
+    for model, requests, sentences in (("de-en", 2, 3), ("en-de", 1, 1)):
+        assert samples["t2tlite_model_seconds_count", model] == requests
+        assert samples["t2tlite_model_sentences_total", model] == sentences
+        assert 0 < samples["t2tlite_model_seconds_sum", model] < 60
 
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
@@ -189,7 +213,7 @@ def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
         assert response.json()["error"].startswith(message)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def both_ways(translator):
     """The same model for two pairs, since another one would have to be trained."""
     with running(
