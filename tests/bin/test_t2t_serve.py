@@ -10,6 +10,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -20,7 +21,7 @@ from t2tlite.bin import t2t_serve
 from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer
-from t2tlite.programs.serving.service import DRAINING, Service
+from t2tlite.programs.serving.service import DRAINING, READY, Service
 
 
 @pytest.fixture(autouse=True)
@@ -140,50 +141,58 @@ def test_a_server_from_sigint_to_a_second_signal(tiny_run):
 
 
 @pytest.mark.slow  # likewise
-def test_sighup_loads_the_run_anew_between_requests(tiny_run, tiny_run_copy, tmp_path):
-    """A run in place of another, a damaged one, and another key; all are answered."""
-    run = tmp_path / "run"
-    run.symlink_to(tiny_run.run)
+def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tmp_path):
+    """And one that is not there before, and a server that ends while it loads one."""
     for path in tiny_run_copy.glob("model.ckpt-*"):
         path.rename(path.with_name(re.sub(r"-\d+\.", "-77.", path.name)))
-    key = tmp_path / "key"
-    key.write_text("first")
-    answers = []
-    ended = threading.Event()
-
-    def ask():
-        while not ended.is_set():
-            body = {"q": "red cat sees dog", "api_key": "first"}
-            answers.append(httpx.post(f"{address}/translate", json=body, timeout=60))
-
-    def step():
-        return httpx.get(f"{address}/frontend/settings").json()["models"][0]["step"]
-
-    with Process(f"--output_dir={run}", f"--api_key_file={key}") as server:
+    run = tmp_path / "run"
+    run.symlink_to(tiny_run.run)
+    with Process(f"--output_dir={run}", seconds=600) as server:
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
-        client = threading.Thread(target=ask)
-        client.start()
-        before = step()
-        run.unlink()
-        run.symlink_to(tmp_path / "absent")
-        server.process.send_signal(signal.SIGHUP)
-        server.line("The models stay as they were. FileNotFoundError: The run must be a")
-        assert step() == before != 77
-        run.unlink()
-        run.symlink_to(tiny_run_copy)
-        server.process.send_signal(signal.SIGHUP)
-        server.line("Loaded anew.")
-        assert step() == 77
-        ended.set()
-        client.join()
-        assert {answer.status_code for answer in answers} == {200}
-        assert len({answer.text for answer in answers}) == 1
-        key.write_text("second")
-        server.process.send_signal(signal.SIGHUP)
-        server.line("Loaded anew.")
-        body = {"q": "cat", "api_key": "first"}
-        assert httpx.post(f"{address}/translate", json=body).status_code == 403
+        ended = threading.Event()
+
+        def ask():
+            answers = []
+            while not ended.is_set():
+                body = {"q": "red cat sees dog"}
+                answers.append(httpx.post(f"{address}/translate", json=body).json())
+            return answers
+
+        def reloaded(path, line):
+            run.unlink()
+            run.symlink_to(path)
+            server.process.send_signal(signal.SIGHUP)
+            server.line(line)
+            settings = httpx.get(f"{address}/frontend/settings", timeout=60).json()
+            return settings["models"][0]["step"]
+
+        with ThreadPoolExecutor() as threads:
+            answers = threads.submit(ask)
+            refused = "The old models stay. FileNotFoundError: The run must be a folder"
+            assert reloaded(tmp_path / "absent", refused) != 77
+            assert reloaded(tiny_run_copy, "Loaded anew.") == 77
+            ended.set()
+            first, *others = answers.result()
+        assert first["translatedText"]
+        assert others == [first] * len(others)
+        reloaded(tiny_run.run, "SIGHUP: loading the runs anew.")
         assert server.sigterm()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "status"),
+    [(False, False, READY), (True, True, READY), (True, False, DRAINING)],
+)
+def test_sighup_ends_a_server_whose_terminal_was_closed(
+    monkeypatch, before, now, status
+):
+    monkeypatch.setattr("os.isatty", lambda _: before)
+    service, server = draining_server()
+    service.status = READY
+    monkeypatch.setattr("os.isatty", lambda _: now)
+    server.handle_exit(signal.SIGHUP, None)
+    assert service.status == status
+    assert server.reloads.empty() == (status == DRAINING)
 
 
 def test_signals_that_the_process_ignores_stay_ignored():

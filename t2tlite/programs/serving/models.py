@@ -40,6 +40,9 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 SHORT = 40
 CLEAR_ALONE = 99
 
+# not a method of a model: the cache would keep the model when another replaces it
+_changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
+
 
 class ServedPair(NamedTuple):
     """What is served: a run, its language codes, and what precedes every source, for a
@@ -183,7 +186,12 @@ class ServedModel:
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
-        return _changed(self.options, beam, return_beams, alpha)
+        return _changed(
+            self.options,
+            beam_size=beam,
+            return_beams=return_beams,
+            alpha=alpha,
+        )
 
     def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
         """The number of tokens of each source, EOS included. Raises HTTPException 413
@@ -197,22 +205,6 @@ class ServedModel:
             requests.check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
-
-
-# not a method of a model, which the cache would keep after it is replaced
-@functools.lru_cache(maxsize=64)
-def _changed(
-    options: DecodeHParams,
-    beam_size: int,
-    return_beams: int,
-    alpha: float,
-) -> DecodeHParams:
-    return dataclasses.replace(
-        options,
-        beam_size=beam_size,
-        return_beams=return_beams,
-        alpha=alpha,
-    )
 
 
 class Catalogue:

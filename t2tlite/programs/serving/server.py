@@ -72,8 +72,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
                 return
             freeze_objects()
             say(f"Ready: http://{host}:{port}")
-            while True:
-                server.reloads.get()
+            while server.reloads.get():
                 load_anew(service, runs)
 
         # the port is open meanwhile
@@ -82,6 +81,9 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         limits = connections.ConnectionLimits(allowed)
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
+        # TensorFlow would abort a process that ends while a thread loads a run
+        server.reloads.put(0)
+        loader.join()
     for failure in failures:
         if isinstance(failure, Exception):
             raise failure
@@ -100,7 +102,7 @@ def load_anew(service: Service, runs: ServedRunOptions) -> None:
         catalogue = models.load_catalogue(runs, models.pairs_of_runs(runs))
     except BaseException as error:  # a SystemExit of a user's package, too
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        say(f"The models stay as they were. {reason}")
+        say(f"The old models stay. {reason}")
         return
     service.api_key = key
     service.catalogue = catalogue

@@ -60,13 +60,13 @@ class ServerMetrics:
         )
         self.model_seconds = Histogram(
             "model_seconds",
-            "Of a request in the queue and in computation, by model.",
+            "Until a model is done.",
             ["model"],
             **named,
         )
         self.model_sentences = Counter(
             "model_sentences",
-            "Sentences computed, by model.",
+            "Sentences computed.",
             ["model"],
             **named,
         )

@@ -72,26 +72,40 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
 
 
 def test_requests_under_way_end_with_the_models_they_began_with(
-    translator, monkeypatch
+    translator, monkeypatch, tmp_path
 ):
+    """And with the API key."""
+    key = tmp_path / "key"
+    key.write_text("first")
     gated = Gated(translator)
     monkeypatch.setattr(models, "pairs_of_runs", lambda runs: [])
     new = Catalogue([served(translator, "en", "fr")])
     monkeypatch.setattr(models, "load_catalogue", lambda *_: new)
-    with running(None) as server, ThreadPoolExecutor() as threads:
+    with (
+        running(None, api_key_file=str(key)) as server,
+        ThreadPoolExecutor() as threads,
+    ):
         server.service.ready(Catalogue([served(gated)]))
         [old] = map(weakref.ref, server.service.catalogue.models)
-        body = {"q": "red cat", "source": "en"}
-        first = threads.submit(server.post, "/translate", {**body, "target": "de"})
+
+        def ask(target, api_key="second"):
+            body = {"q": "red cat", "target": target, "api_key": api_key}
+            return server.post("/translate", body)
+
+        first = threads.submit(ask, "de", "first")
         until(lambda: gated.seen)
+        key.write_text("second")
         runs = ServedRunOptions(runs=())
         loading = threads.submit(load_anew, server.service, runs)
         until(lambda: server.service.catalogue is new)
-        assert server.post("/translate", {**body, "target": "fr"}).status_code == 200
-        assert server.post("/translate", {**body, "target": "de"}).status_code == 400
+        assert ask("fr").status_code == 200
+        assert ask("de").status_code == 400
+        assert ask("fr", "first").status_code == 403
         assert old() is not None
         gated.gate.set()
-        assert first.result().json() == {"translatedText": translator.translate("red cat")}
+        assert first.result().json() == {
+            "translatedText": translator.translate("red cat")
+        }
         loading.result(WAIT_S)
         assert old() is None
 

@@ -95,7 +95,11 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
 
 
 def test_metrics_are_those_of_each_model_and_the_process(both_ways):
-    for source, q in (("de", "red cat sees dog.  Bird likes fish"), ("de", "dog"), ("en", "cat")):
+    for source, q in (
+        ("de", "red cat sees dog.  Bird likes fish"),
+        ("de", "dog"),
+        ("en", "cat"),
+    ):
         translate(both_ways, q, source=source)
     families = text_string_to_metric_families(both_ways.get("/metrics").text)
     samples = {}
