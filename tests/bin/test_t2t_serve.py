@@ -147,7 +147,10 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
         path.rename(path.with_name(re.sub(r"-\d+\.", "-77.", path.name)))
     run = tmp_path / "run"
     run.symlink_to(tiny_run.run)
-    with Process(f"--output_dir={run}", seconds=600) as server:
+    with (
+        ThreadPoolExecutor() as threads,
+        Process(f"--output_dir={run}", seconds=600) as server,
+    ):
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         ended = threading.Event()
 
@@ -155,7 +158,8 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
             answers = []
             while not ended.is_set():
                 body = {"q": "red cat sees dog"}
-                answers.append(httpx.post(f"{address}/translate", json=body).json())
+                answer = httpx.post(f"{address}/translate", json=body, timeout=60)
+                answers.append(answer.json())
             return answers
 
         def reloaded(path, line):
@@ -166,13 +170,12 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
             settings = httpx.get(f"{address}/frontend/settings", timeout=60).json()
             return settings["models"][0]["step"]
 
-        with ThreadPoolExecutor() as threads:
-            answers = threads.submit(ask)
-            refused = "The old models stay. FileNotFoundError: The run must be a folder"
-            assert reloaded(tmp_path / "absent", refused) != 77
-            assert reloaded(tiny_run_copy, "Loaded anew.") == 77
-            ended.set()
-            first, *others = answers.result()
+        answers = threads.submit(ask)
+        refused = "The old models stay. FileNotFoundError: The run must be a folder"
+        assert reloaded(tmp_path / "absent", refused) != 77
+        assert reloaded(tiny_run_copy, "Loaded anew.") == 77
+        ended.set()
+        first, *others = answers.result()
         assert first["translatedText"]
         assert others == [first] * len(others)
         reloaded(tiny_run.run, "SIGHUP: loading the runs anew.")
