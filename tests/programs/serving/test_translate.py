@@ -11,9 +11,10 @@ import httpx
 import pytest
 import tensorflow as tf
 from prometheus_client.parser import text_string_to_metric_families
-from running import running, served
+from running import Changed, running, served
 
 import t2tlite
+from t2tlite.tasks.task import TextToTextTask
 
 SENTENCES = [
     "red cat sees dog",
@@ -75,14 +76,23 @@ def test_segments_of_a_list_are_lists(server, translator):
 
 
 def test_segments_of_html_are_those_of_its_text(server):
-    q = "<p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
+    q = "<html lang=en><p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
     answer = translate(server, q, format="html", segments=True)
+    assert answer["translatedText"].startswith('<html lang="de"><p>')
     first, second = answer["segments"]
     sources = [first["source"], second["source"]]
     assert sources == ["red cat sees dog", "mouse hears horse"]
     (*lines, last) = streamed(server, q, format="html")
     assert lines == [{"segments": 2}, first, second]
     assert last == {"translatedText": answer["translatedText"]}
+
+
+def test_numbers_are_for_models_that_compute_with_them(server, translator):
+    assert translate(server, "1 2", segments=True)["segments"] == []
+    computing = Changed(translator, task=TextToTextTask())
+    with running([served(computing)]) as other:
+        (segment,) = translate(other, "1 2", segments=True)["segments"]
+    assert segment["source"] == "1 2"
 
 
 def test_concurrent_clients_get_their_own_answers(server, translator):
