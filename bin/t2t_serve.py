@@ -8,7 +8,8 @@ translate and parse.
 Several runs, one for each language pair (or parser):
   t2t-serve --output_dir=ENDE --output_dir=DEEN --output_dir=PARSER
 
-Needs pip install 't2tlite[serve]'.
+SIGHUP loads the runs and the file of the API key anew, while requests go on; SIGTERM or
+Ctrl-C answers what was accepted, and ends. Needs pip install 't2tlite[serve]'.
 """
 
 import dataclasses

@@ -6,18 +6,23 @@ import json
 import signal
 import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from run_command import said
 from server_process import Process
 
 from t2tlite.bin import t2t_serve
+from t2tlite.files.checkpoint_paths import checkpoint_files
 from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.server import DrainingServer
-from t2tlite.programs.serving.service import DRAINING, Service
+from t2tlite.programs.serving.service import DRAINING, READY, Service
+from t2tlite.run_folder import RunFolder
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +125,7 @@ def test_a_server_that_loads_ends_at_once(tiny_run):
 
 
 @pytest.mark.slow  # likewise
-def test_a_server_from_sighup_to_a_second_signal(tiny_run):
+def test_a_server_from_sigint_to_a_second_signal(tiny_run):
     """The first lets it answer what was accepted, the second ends it in one line."""
     with Process(f"--output_dir={tiny_run.run}") as server:
         port = int(server.line(r"Ready: http://127\.0\.0\.1:(\d+)\n")[1])
@@ -130,12 +135,75 @@ def test_a_server_from_sighup_to_a_second_signal(tiny_run):
                 b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n"
             )
             assert client.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
-            server.process.send_signal(signal.SIGHUP)
-            server.line("SIGHUP: answering what was accepted; once more ends at once.")
+            server.process.send_signal(signal.SIGINT)
+            server.line("SIGINT: answering what was accepted; once more ends at once.")
             assert server.sigterm() == (
                 -signal.SIGTERM,
                 "SIGTERM: ending before everything is answered.\n",
             )
+
+
+@pytest.mark.slow  # likewise
+def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tmp_path):
+    """And one that is not there before, and a server that ends while it loads one."""
+    for path in checkpoint_files(RunFolder(tiny_run_copy).checkpoints()[-1]):
+        path.unlink()
+    run = tmp_path / "run"
+    run.symlink_to(tiny_run.run)
+    with (
+        ThreadPoolExecutor() as threads,
+        Process(f"--output_dir={run}", seconds=600) as server,
+    ):
+        address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
+        ended = threading.Event()
+
+        def ask():
+            answers = []
+            while not ended.wait(0.05):
+                body = {"q": "red cat sees dog"}
+                answer = httpx.post(f"{address}/translate", json=body, timeout=60)
+                answers.append(answer.json())
+            return answers
+
+        def reload(path):
+            run.unlink()
+            run.symlink_to(path)
+            server.process.send_signal(signal.SIGHUP)
+
+        def step():
+            settings = httpx.get(f"{address}/frontend/settings", timeout=60).json()
+            return settings["models"][0]["step"]
+
+        before = step()
+        answers = threads.submit(ask)
+        reload(tmp_path / "absent")
+        line = server.line("Loaded anew|old models stay").string
+        assert "stay. FileNotFoundError: The run must be a folder that" in line
+        assert step() == before
+        reload(tiny_run_copy)
+        assert server.line("Loaded anew|old models stay")[0] == "Loaded anew"
+        assert step() < before
+        ended.set()
+        assert all(list(answer) == ["translatedText"] for answer in answers.result())
+        reload(tiny_run.run)
+        server.line("SIGHUP: loading the runs anew.")
+        assert server.sigterm()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "status"),
+    [(False, False, READY), (True, True, READY), (True, False, DRAINING)],
+)
+def test_sighup_ends_a_server_whose_terminal_was_closed(
+    monkeypatch, before, now, status
+):
+    monkeypatch.setattr("os.isatty", lambda _: before)
+    service, server = draining_server()
+    service.status = READY
+    monkeypatch.setattr("os.isatty", lambda _: now)
+    server.handle_exit(signal.SIGHUP, None)
+    assert service.status == status
+    assert server.reloads.empty() == (status == DRAINING)
 
 
 def test_signals_that_the_process_ignores_stay_ignored():

@@ -5,21 +5,32 @@ such as <p> and <br>, or a line break of <pre>, at any depth. Neighbours are apa
 if their words would touch: `</a>` ends a run in `<a>The dog</a><a>The bird</a>`.
 Elements that format letters, such as <b>, do not end a word, and neither does an
 element beside text: `<b>H</b><i>ello</i>` and `<a>dog</a>s` are words. If all words are
-in links, as in a menu, each link is a run. A row without a letter or digit is markup.
+in links, as in a menu, each link is a run. A row without a letter is markup.
 
 The model sees the text of a run with one space for white space. Markup around it and
 the white space there stay; tags within it are put into its translation
-(`tag_projection.py`).
+(`tag_projection.py`). The texts of attributes are before those of runs.
 """
 
+import functools
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
-from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
+from t2tlite.programs.documents.html_tree import (
+    ATTRIBUTE,
+    TEXT,
+    Node,
+    read_tree,
+    visible,
+)
+from t2tlite.programs.documents.sentences import (
+    LETTER_OR_DIGIT,
+    SplitText,
+    has_letter,
+)
 from t2tlite.programs.documents.tag_projection import Projection, Sentences, Translated
 
 # These elements, and text, may begin and end within a word
@@ -34,6 +45,8 @@ WITHOUT_SPACES = re.compile(
 WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][.!?…,;:)。！？]+)\Z")
 WORD_END_LENGTH = 8  # characters at the end of a text that show whether a word ends
 OBJECT = "\ufffc"  # stands for an object in a text
+ATTRIBUTES = frozenset("alt aria-label placeholder title".split())
+BUTTONS = frozenset("button reset submit".split())  # of <input>, which show their value
 
 
 class PlainText(NamedTuple):
@@ -46,7 +59,7 @@ class PlainText(NamedTuple):
     def texts(self) -> list[str]:
         return [self.text]
 
-    def translated(self, translations: Iterator[Translated]) -> str:
+    def translated(self, translations: Iterator[Translated], language: str = "") -> str:
         """The text with its sentences' translations."""
         split, sentences = next(translations)
         return split.join([text for text, _ in sentences])
@@ -63,20 +76,52 @@ class HtmlText:
         self.texts: list[str] = []
         self.inline_tags = 0  # elements and other markup within runs
         self._inline = inline
-        self._parts: list[str | Run] = []
+        self._parts: list[str | Node | Run] = []  # of a node its source
+        # elements, and the attributes of each that are translated
+        self._tags: list[tuple[Node, list[str]]] = []
         nodes = read_tree(document)
         for node in nodes:
             _measure(node)
+        self._read_attributes(nodes)
         self._read(nodes)
 
-    def translated(self, translations: Iterator[Translated]) -> str:
-        """The document with the next translations, one for each of `texts`."""
+    def translated(self, translations: Iterator[Translated], language: str = "") -> str:
+        """The document with the next translations, one for each of `texts`, and the
+        code of their language, if that is given.
+        """
+        for node, names in self._tags:
+            plain = PlainText("")
+            texts = {name: plain.translated(translations) for name in names}
+            if node.name == "html" and language:
+                texts["lang"] = language
+            changed = functools.partial(_changed, texts)
+            node.source = ATTRIBUTE.sub(changed, node.source)
         sources = []
         for part in self._parts:
             if isinstance(part, Run):
                 part = part.translated(*next(translations))
+            elif isinstance(part, Node):
+                part = part.source
             sources.append(part)
         return "".join(sources)
+
+    def _read_attributes(self, nodes: Sequence[Node]) -> None:
+        """Reads the attributes that users see or hear."""
+        for node in nodes:
+            if not node.is_translated:
+                continue
+            shown = ATTRIBUTES
+            kind = node.attributes.get("type", "").lower()
+            if node.name == "input" and kind in BUTTONS:
+                shown |= {"value"}
+            names = []
+            for name, value in node.attributes.items():
+                if name in shown and has_letter(value):
+                    names.append(name)
+                    self.texts.append(value)
+            if names or node.name == "html":
+                self._tags.append((node, names))
+            self._read_attributes(node.children)
 
     def _read(self, nodes: Sequence[Node]) -> None:
         """Reads neighbours, which those that separate cut into rows."""
@@ -91,7 +136,7 @@ class HtmlText:
         self._read_row(row)
 
     def _read_inside(self, node: Node) -> None:
-        self._parts.append(node.source)
+        self._parts.append(node)
         self._read(node.children)
         self._parts.append(node.end)
 
@@ -105,7 +150,7 @@ class HtmlText:
                 if node.text.strip(f" {OBJECT}"):
                     left = left if right else index
                     right = index + 1
-            if not any(node.has_words for node in nodes):
+            if not has_letter("".join([node.text for node in nodes])):
                 right = left
             self._keep(nodes[:left])
             if right == left + 1 and nodes[left].children:
@@ -119,7 +164,15 @@ class HtmlText:
 
     def _keep(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
-            self._parts += node.sources()
+            self._parts.append(node)
+            self._keep(node.children)
+            self._parts.append(node.end)
+
+
+def _changed(texts: Mapping[str, str], attribute: re.Match[str]) -> str:
+    """An attribute of a tag with its text, if there is one."""
+    text = texts.get(attribute[1].lower())
+    return attribute[0] if text is None else f'{attribute[1]}="{html.escape(text)}"'
 
 
 def _measure(node: Node) -> None:

@@ -83,6 +83,7 @@ class Node:
     children: "list[Node]" = dataclasses.field(default_factory=list)
     end: str = ""  # the end tag, if the document has it
     text: str = ""  # what is visible and translated, with one space for white space
+    attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     has_words: bool = False
     is_link: bool = False  # whether all words are in links
     # where it is in the text with which it is translated, in characters
@@ -193,7 +194,8 @@ class _Reader:
                 break
         del self._open[last:]
         node = self.add(name, source)
-        node.is_translated &= not _is_untouched(name, attributes)
+        node.attributes = read_attributes(attributes)
+        node.is_translated &= not _is_untouched(node)
         node.is_preformatted |= name in PREFORMATTED
         if not is_closed and len(self._open) <= MAX_DEPTH:
             self._open.append(node)
@@ -214,15 +216,11 @@ class _Reader:
         self.add(name, source)
 
 
-def _is_untouched(name: str, attributes: str) -> bool:
+def _is_untouched(node: Node) -> bool:
     """Whether the text of an element is not translated."""
-    if name in UNTOUCHED:
-        return True
-    if "translate" not in attributes.lower():
-        return False
-    values = read_attributes(attributes)
-    classes = values.get("class", "").split()
-    return "notranslate" in classes or values.get("translate", "").lower() == "no"
+    classes = node.attributes.get("class", "").split()
+    translate = node.attributes.get("translate", "").lower()
+    return node.name in UNTOUCHED or "notranslate" in classes or translate == "no"
 
 
 def read_attributes(source: str) -> dict[str, str]:

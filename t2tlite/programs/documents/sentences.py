@@ -9,8 +9,8 @@ such as `2.`, or behind an ordinal number of a language that writes a full stop 
 (`am 3. Mai`). Characters that the rule for text removes, such as a zero-width space,
 are ignored.
 
-Text without a letter or digit is between sentences, like emoji and bullets at either
-end of a sentence.
+A line without a letter, such as `12:30`, or with addresses alone is between sentences,
+and so are emoji and bullets at either end of a sentence.
 """
 
 import re
@@ -24,6 +24,11 @@ from t2tlite.vocabularies.normalisation import IGNORED, JOINER, REMOVED, words
 # Letters and digits of every script; not invisible fillers, which Unicode counts as
 # letters, nor the digit of an emoji such as 1️⃣
 LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
+
+# of the web, and of e-mail
+ADDRESS = re.compile(
+    r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII
+)
 
 # Characters that sentencex reads at once. Its time grows with the square of the length
 # if nearly all characters are quotation marks.
@@ -52,7 +57,7 @@ ASIDES_BEHIND = re.compile(rf"\A{ASIDE}*+")
 class Segment(NamedTuple):
     """A sentence and the text before it."""
 
-    before: str  # without a letter or digit
+    before: str  # not translated
     sentence: str  # without line breaks, and without white space at either end
 
 
@@ -60,7 +65,7 @@ class SplitText(NamedTuple):
     """A text in sentences; `join` of its own sentences is the text."""
 
     segments: list[Segment]
-    after: str  # what stands behind the last sentence, without a letter or digit
+    after: str  # what stands behind the last sentence, not translated
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with other sentences in place of its own."""
@@ -70,8 +75,14 @@ class SplitText(NamedTuple):
         return "".join([*parts, self.after])
 
 
-def split_text(text: str, language: str = "en") -> SplitText:
-    """Splits a text in a language into sentences.
+def has_letter(text: str) -> bool:
+    """Whether a text has a letter outside of addresses."""
+    return any(map(str.isalpha, ADDRESS.sub("", text)))
+
+
+def split_text(text: str, language: str = "en", numbers: bool = False) -> SplitText:
+    """Splits a text in a language into sentences, with `numbers` also lines without a
+    letter.
 
     A language that sentencex does not know is split as a related one, or as English.
 
@@ -85,9 +96,10 @@ def split_text(text: str, language: str = "en") -> SplitText:
     segments = []
     between = ""  # since the last sentence
     for line in text.splitlines(keepends=True):
+        is_language = numbers or has_letter(line)
         for piece in _pieces(line, code):
             sentence = ""
-            if LETTER_OR_DIGIT.search(piece):
+            if is_language and LETTER_OR_DIGIT.search(piece):
                 sentence = ASIDES_BEFORE.sub("", piece)
                 sentence = ASIDES_BEHIND.sub("", sentence[::-1])[::-1]
             if not sentence:

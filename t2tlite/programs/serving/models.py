@@ -40,6 +40,9 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 SHORT = 40
 CLEAR_ALONE = 99
 
+# not a method of a model: the cache would keep the model when another replaces it
+_changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
+
 
 class ServedPair(NamedTuple):
     """What is served: a run, its language codes, and what precedes every source, for a
@@ -162,7 +165,6 @@ class ServedModel:
 
     # limits
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019  # models live as long as the process
     def decode_options(
         self,
         n_best: int = 1,
@@ -182,7 +184,7 @@ class ServedModel:
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
-        return dataclasses.replace(
+        return _changed(
             self.options,
             beam_size=beam,
             return_beams=return_beams,

@@ -7,11 +7,13 @@ import contextlib
 import ctypes
 import gc
 import os
+import queue
 import signal
 import socket
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
@@ -44,10 +46,11 @@ TICKS_WITH_FREE_MEMORY = 100  # of 0.1 seconds, after which it goes to the syste
 # Thread switch interval: shorter than Python's 5 ms, so that parsing long requests does
 # not stall the event loop.
 SWITCH_S = 0.0005
+LOOK_S = 0.1  # between two looks at whether requests still use the old models
 
 
 def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
-    """Serves until a signal comes.
+    """Serves until a signal to end comes, and loads the runs anew at SIGHUP.
 
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
@@ -62,17 +65,15 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
 
         def load() -> None:
             try:
-                catalogue = models.load_catalogue(runs, pairs)
+                service.ready(models.load_catalogue(runs, pairs))
             except BaseException as error:  # a SystemExit of a user's package, too
                 failures.append(error)
                 server.should_exit = True
                 return
-            # To look through the objects of TensorFlow and of the runs, the garbage
-            # collector would stop all threads for up to a second, again and again.
-            gc.collect()
-            gc.freeze()
-            service.ready(catalogue)
+            freeze_objects()
             say(f"Ready: http://{host}:{port}")
+            while server.reloads.get():
+                load_anew(service, runs)
 
         # the port is open meanwhile
         loader = threading.Thread(target=load, daemon=True)
@@ -80,10 +81,46 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         limits = connections.ConnectionLimits(allowed)
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
+        # TensorFlow would abort a process that ends while a thread loads a run
+        server.reloads.put(0)
+        loader.join()
     for failure in failures:
         if isinstance(failure, Exception):
             raise failure
         raise ValueError(f"The runs must be loaded. Received: {failure!r} meanwhile.")
+
+
+def load_anew(service: Service, runs: ServedRunOptions) -> None:
+    """Loads the runs and the API key again, for the requests from then on: those under
+    way end with the models that they began with. If that fails, nothing changes, and a
+    line says why.
+    """
+    say("SIGHUP: loading the runs anew.")
+    old = weakref.WeakSet(service.catalogue.models)
+    try:
+        key = service.options.key()
+        catalogue = models.load_catalogue(runs, models.pairs_of_runs(runs))
+    except BaseException as error:  # a SystemExit of a user's package, too
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        say(f"The old models stay. {reason}")
+        return
+    service.api_key = key
+    service.catalogue = catalogue
+    say("Loaded anew.")
+    deadline = time.monotonic() + service.options.timeout_s
+    while old and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+    freeze_objects()
+
+
+def freeze_objects() -> None:
+    """Frees what is not in use, and lets the garbage collector pass over the rest: to
+    look through the objects of TensorFlow and of the runs, it would stop all threads
+    for up to a second, again and again.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def allowed_connections(wanted: int) -> int:
@@ -134,7 +171,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
-    ends the process at once.
+    ends the process at once. SIGHUP is put into `reloads`, unless it says that the
+    terminal of the server was closed.
 
     It calls `started` when it answers.
     """
@@ -172,6 +210,8 @@ class DrainingServer(uvicorn.Server):
         self.server_state = connections.Connections(limits, service.metrics)
         self._service = service
         self._call_when_started = started
+        self.reloads: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._has_terminal = os.isatty(0)
         self._draining_since = self._quiet_since = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -194,11 +234,16 @@ class DrainingServer(uvicorn.Server):
             DRAINING: "ending before everything is answered",
         }
         status = self._service.status
+        name = signal.Signals(sig).name
+        is_closed = self._has_terminal and not os.isatty(0)
+        if name == "SIGHUP" and status != DRAINING and not is_closed:
+            self.reloads.put(sig)
+            return
         if status == READY:
             self._service.status = DRAINING
             self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
-            say(f"{signal.Signals(sig).name}: {doing[status]}.")
+            say(f"{name}: {doing[status]}.")
         if status != READY:
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hmac
 from collections.abc import AsyncIterator, Callable, Sequence
+from importlib.metadata import version
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -14,9 +15,12 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Info,
+    ProcessCollector,
 )
 from starlette.exceptions import HTTPException
 
+from t2tlite import __version__
 from t2tlite.programs.serving import options, requests
 from t2tlite.programs.serving.batching import Batcher, Results, Work
 from t2tlite.programs.serving.models import Catalogue
@@ -28,7 +32,9 @@ T = TypeVar("T")
 
 
 class ServerMetrics:
-    """Counts requests and refused connections, in a registry of its own."""
+    """Counts requests and refused connections, in a registry of its own, which also has
+    the versions, and on Linux the memory and the CPU time of the process.
+    """
 
     def __init__(self, batchers: Sequence[Batcher]) -> None:
         self.active = 0  # requests that are being answered
@@ -52,6 +58,21 @@ class ServerMetrics:
             ["path"],
             **named,
         )
+        self.model_seconds = Histogram(
+            "model_seconds",
+            "Until a model is done.",
+            ["model"],
+            **named,
+        )
+        self.model_sentences = Counter(
+            "model_sentences",
+            "Sentences computed.",
+            ["model"],
+            **named,
+        )
+        build = Info("build", "Versions.", **named)
+        build.info({"version": __version__, "tensorflow": version("tensorflow")})
+        ProcessCollector(registry=self.registry)
         queue = Gauge("queue_sentences", "Sentences that wait.", **named)
         queue.set_function(lambda: sum(map(Batcher.queue_length, batchers)))
         active = Gauge("active_requests", "Requests being answered.", **named)

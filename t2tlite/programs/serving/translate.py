@@ -16,7 +16,7 @@ from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel, detect_each
 from t2tlite.programs.serving.service import Service
-from t2tlite.tasks.task import Output
+from t2tlite.tasks.task import Output, TextToTextTask
 from t2tlite.texts import as_list, one_or_all
 from t2tlite.trees.tree import tree_svg
 from t2tlite.vocabularies.normalisation import words
@@ -34,6 +34,7 @@ class RequestText:
         self.document: HtmlText | PlainText = kind(text)
         # the document's texts in sentences, with the outputs of those that are computed
         self.splits: list[tuple[sentences.SplitText, list[RankedOutputs]]] = []
+        self.language = ""  # of the translation
 
     def translated(self, rank: int) -> str:
         """The text with the hypotheses of this rank, or the last one of a list that is
@@ -48,7 +49,7 @@ class RequestText:
                 output = outputs[min(rank, len(outputs) - 1)]
                 chosen.append((output.text, output.alignment or []))
             translations.append((split, chosen))
-        return self.document.translated(iter(translations))
+        return self.document.translated(iter(translations), self.language)
 
 
 class Translation:
@@ -61,7 +62,7 @@ class Translation:
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
         # what each model translates: sentences, and where their outputs belong
-        self._parts: list[tuple[list[Place], Work]] = []
+        self._parts: list[tuple[ServedModel, list[Place], Work]] = []
         if (body.source or "").lower() == "auto":
             self._add_detected()
         else:
@@ -71,7 +72,7 @@ class Translation:
         """Adds the texts of each language, except those in the target language.
 
         Raises HTTPException 400 if the language of a text is not clear and several are
-        possible; a text without a letter or digit needs none.
+        possible; a text without a letter needs none.
         """
         sources, targets = self._catalogue.languages_to(self.body.target)
         if not sources:  # says what is served
@@ -86,8 +87,8 @@ class Translation:
             ranked,
             strict=True,
         ):
-            has_letters = sentences.LETTER_OR_DIGIT.search(content)
-            if has_letters and not best.confidence and len(sources) > 1:
+            has_letter = sentences.has_letter(content)
+            if has_letter and not best.confidence and len(sources) > 1:
                 message = f"No language is clear. Set source to {' or '.join(sources)}."
                 raise HTTPException(400, message)
             self._detected.append(best)
@@ -128,6 +129,7 @@ class Translation:
         """Adds the sentences of texts to what is translated."""
         places: list[Place] = []
         for text in texts:
+            text.language = "" if model.makes_trees else model.target
             text.splits = []
             for content in text.document.texts:
                 split = self._sentences(content, model)
@@ -148,7 +150,7 @@ class Translation:
         longest = options.MAX_SEARCH_TOKENS // decoding.beam_size
         tokens = model.token_counts(items, min(longest, options.MAX_SERVED_TOKENS))
         function = BatchFunction(model.decode, (decoding, aligned), decoding.beam_size)
-        self._parts.append((places, Work(function, items, tokens)))
+        self._parts.append((model, places, Work(function, items, tokens)))
         self.sentences = count
 
     def _sentences(self, text: str, model: ServedModel) -> sentences.SplitText:
@@ -156,7 +158,8 @@ class Translation:
         another text is on a line.
         """
         if not model.makes_trees:
-            return sentences.split_text(text, model.source)
+            numbers = isinstance(model.translator.task, TextToTextTask)
+            return sentences.split_text(text, model.source, numbers)
         parsed = [" ".join(words(text))]
         if isinstance(self.body.q, str):
             parsed = list(sentences.parsed_sentences(text))
@@ -170,12 +173,15 @@ class Translation:
         service: Service,
     ) -> AsyncIterator[tuple[sentences.Segment, RankedOutputs]]:
         """Each sentence with its n-best list, as soon as that is computed."""
-        for places, work in self._parts:
-            left = iter(places)
-            async for outputs in service.stream(work):
-                segment, computed = next(left)
-                computed.append(outputs)
-                yield segment, outputs
+        for model, places, work in self._parts:
+            name = f"{model.source}-{model.target}"
+            with service.metrics.model_seconds.labels(name).time():
+                left = iter(places)
+                async for outputs in service.stream(work):
+                    service.metrics.model_sentences.labels(name).inc()
+                    segment, computed = next(left)
+                    computed.append(outputs)
+                    yield segment, outputs
 
     def answer(self) -> bytes:
         """The response in JSON, when all is computed."""

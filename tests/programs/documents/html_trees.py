@@ -54,8 +54,10 @@ def written(nodes: list, between: str = "") -> str:
     return between.join(map(write, nodes))
 
 
-def translated(document: str, translate: Translate, inline: bool = True) -> str:
-    """The document with each sentence translated."""
+def translated(
+    document: str, translate: Translate, inline: bool = True, language: str = ""
+) -> str:
+    """The document with each sentence translated; twice, as for two hypotheses."""
     html = HtmlText(document, inline)
 
     def translations() -> Iterator:
@@ -64,7 +66,8 @@ def translated(document: str, translate: Translate, inline: bool = True) -> str:
             sentences = [translate(segment.sentence) for segment in split.segments]
             yield split, sentences
 
-    return html.translated(translations())
+    html.translated(translations(), "xx")
+    return html.translated(translations(), language)
 
 
 def reordered(order: Callable[[range], list[int]]) -> Translate:

@@ -42,8 +42,8 @@ def test_text_is_translated_and_markup_is_not(document, texts, shouted):
     ids="long zeros hexadecimal above surrogate eight".split(),
 )  # fmt: skip
 def test_every_character_reference_of_html_is_read(reference, character):
-    html = HtmlText(f'<p title="{reference}">cat {reference} dog</p>')
-    assert html.texts == [f"cat {character} dog"]
+    html = HtmlText(f'<p title="x{reference}">cat {reference} dog</p>')
+    assert html.texts == [f"x{character}", f"cat {character} dog"]
 
 
 def test_every_tag_separates_where_none_is_inline():
@@ -124,8 +124,8 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
         ('<nav><a href="1">The dog</a><a href="2">The bird</a></nav>',
          '<nav><a href="1">DOG THE</a><a href="2">BIRD THE</a></nav>'),
         ("<p><a>We cry</a> |\n · <a>a b</a> <!-- c --></p>", "<p><a>CRY WE</a> |\n · <a>B A</a> <!-- c --></p>"),
-        ("<p title=it's>We cry</p>\n<p title=\"5\" tall\">We cry</p>",
-         "<p title=it's>CRY WE</p>\n<p title=\"5\" tall\">CRY WE</p>"),
+        ("<p id=it's>We cry</p>\n<p title=\"5\" tall\">We cry</p>",
+         "<p id=it's>CRY WE</p>\n<p title=\"5\" tall\">CRY WE</p>"),
         ("<!--><p>We cry</p><!--a--!><p>We cry</p>", "<!--><p>CRY WE</p><!--a--!><p>CRY WE</p>"),
         ('<p><span class="h-card" translate="no"><a href="x">@<span>user</span></a></span> We cry</p>',
          '<p><span class="h-card" translate="no"><a href="x">@<span>user</span></a></span> CRY WE</p>'),
@@ -151,9 +151,32 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
         ("<script>a b<!--</script><style>a b</style>a b", "<script>a b<!--</script><style>a b</style>B A"),
         ("<p>&nbsp; a&nbsp;b <i>***</i> &nbsp;</p>", "<p>&nbsp; <i>***</i> B A &nbsp;</p>"),
         ("<p>😀 a b. 😀</p><p>* * *</p>", "<p>😀 B. A 😀</p><p>* * *</p>"),
+        ("<p><b>12:30</b> <i>25 €</i></p>We cry", "<p><b>12:30</b> <i>25 €</i></p>CRY WE"),
+        ("<a>1</a> <a>2</a> <a>Go on</a>", "<a>1</a> <a>2</a> <a>ON GO</a>"),
         ("<b>a &amp; &lt;b&gt;</b>", "<b>&lt;B&gt; &amp; A</b>"),
         ("<pre> a  b\n  <b>c d\ne</b> f</pre>", "<pre> B A\n  <b>D C\nE</b> F</pre>"),
     ],
 )  # fmt: skip
 def test_markup_around_and_within_a_translation(document, expected):
     assert translated(document, reordered(backwards)) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("We <img src=a.b ALT = 'The \"cat\"' title=\"It's\"/> cry",
+         '<img src=a.b ALT="&quot;CAT&quot; THE" title="IT&#x27;S"/> CRY WE'),
+        ("We <code>x</code> <img alt=cat> cry", "<code>x</code> <img alt=\"CAT\"> CRY WE"),
+        ("<p aria-label='a b' title='12:30' alt title=''>c d", "<p aria-label=\"B A\" title='12:30' alt title=''>D C"),
+        ("<input type=SUBMIT value='a b'><input value='a b' placeholder='a b'><button type=submit value=a>a b</button>",
+         '<input type=SUBMIT value="B A"><input value=\'a b\' placeholder="B A"><button type=submit value=a>B A</button>'),
+        ("<code title='a b'>x</code><p translate=no title='a b'><i title='a b'>x</i><p>c d",
+         "<code title='a b'>x</code><p translate=no title='a b'><i title='a b'>x</i><p>D C"),
+        ("<script>'<a title=\"a b\">'</script><!-- <a title='a b'> -->a b",
+         "<script>'<a title=\"a b\">'</script><!-- <a title='a b'> -->B A"),
+        ("<html lang=en dir=ltr title='a b'><p lang=en>a b", '<html lang="de" dir=ltr title="B A"><p lang=en>B A'),
+        ("<html><p>a b", "<html><p>B A"),
+    ],
+)  # fmt: skip
+def test_attributes_that_users_see_are_translated(document, expected):
+    assert translated(document, reordered(backwards), language="de") == expected

@@ -95,14 +95,23 @@ def test_sentences_end_by_the_rules_of_their_language(language, sentences):
         ("🇩🇪 👨‍👩‍👧 …", [], "🇩🇪 👨‍👩‍👧 …"),
         ("\u0301\u0301 _ ー", [("", "\u0301\u0301 _ ー")], ""),
         ("\u0301 \u3164 _", [], "\u0301 \u3164 _"),
-        ("٣", [("", "٣")], ""),
-        ("५.", [("", "५.")], ""),
+        ("1. We cry.\n12:30, 25.000 €\n+49 30 1234", [("", "1. We cry.")], "\n12:30, 25.000 €\n+49 30 1234"),
+        ("https://a.b/c?d=e a.b@c-d.org\nwww.a.b", [], "https://a.b/c?d=e a.b@c-d.org\nwww.a.b"),
+        ("看https://a.b看", [("", "看https://a.b看")], ""),
+        ("Go to a.b@c.d.", [("", "Go to a.b@c.d.")], ""),
+        ("5 km. 7 of 8.", [("", "5 km."), (" ", "7 of 8.")], ""),
+        ("٣ ५. ½", [], "٣ ५. ½"),
     ],
 )  # fmt: skip
-def test_text_without_a_letter_or_digit_is_not_in_a_sentence(text, segments, after):
+def test_text_without_a_letter_is_not_in_a_sentence(text, segments, after):
     split = split_text(text)
     assert [tuple(segment) for segment in split.segments] == segments
     assert split.after == after
+
+
+def test_numbers_are_sentences_where_they_are_to_be_decoded():
+    split = split_text("1 2 3\n* * *", numbers=True)
+    assert [tuple(segment) for segment in split.segments] == [("", "1 2 3")]
 
 
 WHITE_SPACE = st.sampled_from(
@@ -120,11 +129,11 @@ def test_any_text_is_put_together_again(text, language):
     result = split_text(text, language)
     assert result.join([segment.sentence for segment in result.segments]) == text
     for before, sentence in result.segments:
-        assert not any(map(str.isalnum, before.replace("\u3164", "")))
+        assert not any(map(str.isalpha, before.replace("\u3164", "")))
         assert any(map(str.isalnum, sentence))
         assert sentence == sentence.strip()
         assert len(sentence.splitlines()) == 1
-    assert not any(map(str.isalnum, result.after))
+    assert not any(map(str.isalpha, result.after.replace("\u3164", "")))
 
 
 def test_a_long_line_is_split_as_a_short_one():

@@ -224,10 +224,11 @@ def test_text_in_the_target_language_stays_as_it_is(server):
 
 
 def test_text_without_letters_needs_no_language(from_two_languages):
-    request = {"q": "*** 😀", "source": "auto", "target": "de"}
+    texts = ["*** 😀", "12:30", "+49 30 1234", "https://a.b/c?d=e", "a.b@c.org 5"]
+    request = {"q": texts, "source": "auto", "target": "de"}
     answer = from_two_languages.post("/translate", request).json()
-    assert answer["translatedText"] == "*** 😀"
-    refused = from_two_languages.post("/translate", {**request, "q": "5"})
+    assert answer["translatedText"] == texts
+    refused = from_two_languages.post("/translate", {**request, "q": "ok"})
     assert refused.status_code == 400
     assert "Set source to en or fr." in refused.json()["error"]
 

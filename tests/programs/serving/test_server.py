@@ -3,15 +3,29 @@ and open files.
 """
 
 import socket
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from raw_peers import until
+from running import WAIT_S, Gated, running, served
 from tiny_run import change_manifest
 
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.programs.serving import models
-from t2tlite.programs.serving.models import MAX_EXAMPLE, MAX_EXAMPLES, example_sentences
+from t2tlite.programs.serving.models import (
+    MAX_EXAMPLE,
+    MAX_EXAMPLES,
+    Catalogue,
+    example_sentences,
+)
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
-from t2tlite.programs.serving.server import allowed_connections, bind, serve
+from t2tlite.programs.serving.server import (
+    allowed_connections,
+    bind,
+    load_anew,
+    serve,
+)
 from t2tlite.run_folder import RunFolder
 
 resource = pytest.importorskip("resource", reason="not on Windows")
@@ -55,6 +69,45 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
     monkeypatch.setattr(models, "load_catalogue", fail)
     with pytest.raises(ValueError, match=message):
         serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
+
+
+def test_requests_under_way_end_with_the_models_they_began_with(
+    translator, monkeypatch, tmp_path
+):
+    """And with the API key."""
+    key = tmp_path / "key"
+    key.write_text("first")
+    gated = Gated(translator)
+    monkeypatch.setattr(models, "pairs_of_runs", lambda runs: [])
+    new = Catalogue([served(translator, "en", "fr")])
+    monkeypatch.setattr(models, "load_catalogue", lambda *_: new)
+    with (
+        running(None, api_key_file=str(key)) as server,
+        ThreadPoolExecutor() as threads,
+    ):
+        server.service.ready(Catalogue([served(gated)]))
+        [old] = map(weakref.ref, server.service.catalogue.models)
+
+        def ask(target, api_key="second"):
+            body = {"q": "red cat", "target": target, "api_key": api_key}
+            return server.post("/translate", body)
+
+        first = threads.submit(ask, "de", "first")
+        until(lambda: gated.seen)
+        key.write_text("second")
+        runs = ServedRunOptions(runs=())
+        loading = threads.submit(load_anew, server.service, runs)
+        until(lambda: server.service.catalogue is new)
+        assert ask("fr").status_code == 200
+        assert ask("de").status_code == 400
+        assert ask("fr", "first").status_code == 403
+        assert old() is not None
+        gated.gate.set()
+        assert first.result().json() == {
+            "translatedText": translator.translate("red cat")
+        }
+        loading.result(WAIT_S)
+        assert old() is None
 
 
 def test_response_body_does_not_wait_for_an_acknowledgement():

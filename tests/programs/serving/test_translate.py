@@ -4,11 +4,17 @@ those of the model's decoder.
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from running import running, served
+import tensorflow as tf
+from prometheus_client.parser import text_string_to_metric_families
+from running import Changed, running, served
+
+import t2tlite
+from t2tlite.tasks.task import TextToTextTask
 
 SENTENCES = [
     "red cat sees dog",
@@ -70,14 +76,23 @@ def test_segments_of_a_list_are_lists(server, translator):
 
 
 def test_segments_of_html_are_those_of_its_text(server):
-    q = "<p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
+    q = "<html lang=en><p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
     answer = translate(server, q, format="html", segments=True)
+    assert answer["translatedText"].startswith('<html lang="de"><p>')
     first, second = answer["segments"]
     sources = [first["source"], second["source"]]
     assert sources == ["red cat sees dog", "mouse hears horse"]
     (*lines, last) = streamed(server, q, format="html")
     assert lines == [{"segments": 2}, first, second]
     assert last == {"translatedText": answer["translatedText"]}
+
+
+def test_numbers_are_for_models_that_compute_with_them(server, translator):
+    assert translate(server, "1 2", segments=True)["segments"] == []
+    computing = Changed(translator, task=TextToTextTask())
+    with running([served(computing)]) as other:
+        (segment,) = translate(other, "1 2", segments=True)["segments"]
+    assert segment["source"] == "1 2"
 
 
 def test_concurrent_clients_get_their_own_answers(server, translator):
@@ -87,6 +102,29 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
     assert [answer["translatedText"] for answer in answers] == expected
     labels = 'method="POST",path="/translate",status="200"'
     assert f"t2tlite_requests_total{{{labels}}}" in server.get("/metrics").text
+
+
+def test_metrics_are_those_of_each_model_and_the_process(both_ways):
+    for source, q in (
+        ("de", "red cat sees dog.  Bird likes fish"),
+        ("de", "dog"),
+        ("en", "cat"),
+    ):
+        translate(both_ways, q, source=source)
+    families = text_string_to_metric_families(both_ways.get("/metrics").text)
+    samples = {}
+    for family in families:
+        for name, labels, value, *_ in family.samples:
+            samples[name, *sorted(labels.values())] = value
+    before = time.time() - samples["process_start_time_seconds",]
+    assert 0 < samples["process_cpu_seconds_total",] < 8 * before
+    assert samples["process_resident_memory_bytes",] > 10_000_000
+    versions = sorted([t2tlite.__version__, tf.__version__])
+    assert samples["t2tlite_build_info", *versions] == 1
+    for model, requests, sentences in (("de-en", 2, 3), ("en-de", 1, 1)):
+        assert samples["t2tlite_model_seconds_count", model] == requests
+        assert samples["t2tlite_model_sentences_total", model] == sentences
+        assert 0 < samples["t2tlite_model_seconds_sum", model] < 60
 
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
@@ -189,7 +227,7 @@ def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
         assert response.json()["error"].startswith(message)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def both_ways(translator):
     """The same model for two pairs, since another one would have to be trained."""
     with running(
