@@ -41,6 +41,9 @@ ResizeCache = Callable[..., DecodingCache]
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits
 # [N, M, V], lower where a token must not be chosen
 Constraint = Callable[..., Tensor]
+# (logits and allowed logits [N, M, V], hypotheses, step, sentences) -> tokens,
+# log-probabilities, slots and priorities of the continuations to consider, [N, 2 M]
+Choice = Callable[..., tuple[Tensor, ...]]
 
 
 class BeamResult(NamedTuple):
@@ -110,6 +113,7 @@ def beam_search(
     n_best: Tensor = 1,
     penalise_unfinished: bool = True,
     constrain: Constraint | None = None,
+    choose: Choice | None = None,
     resize_cache: ResizeCache | None = None,
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
@@ -136,11 +140,15 @@ def beam_search(
             tensor2tensor's have not.
         constrain: lowers the logits of tokens that must not be chosen;
             log-probabilities are those without it.
+        choose: chooses the continuations to consider, by default the best ones, and
+            gives each a priority, by which hypotheses stay alive.
         resize_cache: selects sentences of a cache, and enlarges it. If given, sentences
             that are done leave the batch, and the cache begins with FIRST_CAPACITY. XLA
             cannot compile these changing shapes.
     """
-    search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
+    search = _BeamSearch(
+        decode_step, beam_size, length, alpha, n_best, constrain, choose
+    )
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
     capacity = length
     if resize_cache:
@@ -166,6 +174,7 @@ class _BeamSearch:
     alpha: Tensor
     n_best: Tensor
     constrain: Constraint | None
+    choose: Choice | None
 
     def start(
         self,
@@ -203,7 +212,7 @@ class _BeamSearch:
         if self.beam_size == 1:
             is_final = is_filled(scores[:, 0])
         else:
-            best = state.hypotheses.alive_log_probs[:, 0]
+            best = ops.max(state.hypotheses.alive_log_probs, axis=1)
             # with all further tokens certain
             best_possible = best / length_penalty(state.max_lengths, self.alpha)
             is_final = scores[:, self.n_best - 1] >= best_possible
@@ -251,14 +260,22 @@ class _BeamSearch:
         if self.constrain:
             allowed = self.constrain(logits, old.alive_ids, state.step, state.sentences)
         # [B, 2M]
-        tokens, log_probs, slots = _best_continuations(
-            logits, allowed, old.alive_log_probs, self.beam_size
-        )
+        if self.choose:
+            tokens, log_probs, slots, priorities = self.choose(
+                logits, allowed, old, state.step, state.sentences
+            )
+        else:
+            tokens, log_probs, slots = _best_continuations(
+                logits, allowed, old.alive_log_probs, self.beam_size
+            )
+            priorities = log_probs
         ids = take_slots(old.alive_ids, slots) * (1 - here)  # [B, 2M, L]
         ids = ids + tokens[:, :, None] * here
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
-        unended = ops.where(is_end, NEVER, log_probs)
+        unended = ops.where(is_end, NEVER, priorities)
         alive_log_probs, alive = ops.top_k(unended, self.beam_size)  # [B, M]
+        if self.choose:
+            alive_log_probs = take_slots(log_probs, alive)
 
         is_finished = is_end & is_filled(log_probs)
         scores = log_probs / length_penalty(state.step + 1, self.alpha)
@@ -377,13 +394,19 @@ def _best_continuations(
     else:
         values, tokens = top_tokens(allowed, each)
         largest = ops.max(logits, axis=-1, keepdims=True)
-    # less the largest logit
-    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
-    log_probs = values - largest - log_sum + alive_log_probs[:, :, None]
+    log_probs = log_softmax_of(values, logits, largest) + alive_log_probs[:, :, None]
     flat = (-1, beam_size * each)
     log_probs, order = ops.top_k(ops.reshape(log_probs, flat), wanted)  # [B, 2M]
     tokens = ops.take_along_axis(ops.reshape(tokens, flat), order, axis=1)
     return tokens, log_probs, as_int(order // each)
+
+
+def log_softmax_of(values: Tensor, logits: Tensor, largest: Tensor) -> Tensor:
+    """The log-probabilities of tokens with these values among the logits, of which the
+    largest are [B, M, 1].
+    """
+    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
+    return values - largest - log_sum
 
 
 def length_penalty(lengths: Tensor, alpha: Tensor) -> Tensor:
