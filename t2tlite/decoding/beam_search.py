@@ -268,14 +268,15 @@ class _BeamSearch:
             tokens, log_probs, slots = _best_continuations(
                 logits, allowed, old.alive_log_probs, self.beam_size
             )
-            priorities = log_probs
         ids = take_slots(old.alive_ids, slots) * (1 - here)  # [B, 2M, L]
         ids = ids + tokens[:, :, None] * here
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
-        unended = ops.where(is_end, NEVER, priorities)
+        unended = ops.where(is_end, NEVER, log_probs)
         alive_log_probs, alive = ops.top_k(unended, self.beam_size)  # [B, M]
         if self.choose:
-            alive_log_probs = take_slots(log_probs, alive)
+            priorities = ops.where(is_end, NEVER, priorities)
+            _, alive = ops.top_k(priorities, self.beam_size)
+            alive_log_probs = take_slots(unended, alive)
 
         is_finished = is_end & is_filled(log_probs)
         scores = log_probs / length_penalty(state.step + 1, self.alpha)

@@ -22,6 +22,7 @@ import numpy as np
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+from t2tlite.decoding.glossary import Terms
 from t2tlite.machine import check_not_forked
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.types import AttentionWeights, Tensor
@@ -67,13 +68,13 @@ class Sentence(NamedTuple):
         ids: the tokens of the source.
         prefix: the tokens with which each hypothesis begins.
         constraint: the sequences that are allowed; None for all.
-        terms: sequences of tokens that each hypothesis has.
+        terms: what each hypothesis must have; None for nothing.
     """
 
     ids: Ids
     prefix: Ids = ()
     constraint: Bracketing | None = None
-    terms: Rows = ()
+    terms: Terms | None = None
 
 
 class TokenHypothesis(NamedTuple):
@@ -443,11 +444,12 @@ def check_supported(
     `who` is the engine or the format of an export, for the message; the features are
     PREFIXES, ALIGNMENTS or GLOSSARY.
     """
-    if GLOSSARY in features and (options.samples or options.tree_constraint):
+    # the number of hypotheses that compete for the places of terms
+    searched = 0 if options.samples or options.tree_constraint else options.beam_size
+    if GLOSSARY in features and searched < 2:
         raise ValueError(
-            "A glossary goes with beam search for translations. Received:"
-            f" sampling_method={options.sampling_method},"
-            f" tree_constraint={options.tree_constraint}. Leave the glossary out."
+            "A glossary needs beam search for translations, with a beam_size of at"
+            f" least 2. Received: {options}. Change them, or leave the glossary out."
         )
     received = {}
     for name, (value, _) in options.diff(type(options)()).items():

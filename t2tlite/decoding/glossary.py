@@ -5,14 +5,31 @@ import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from t2tlite.files.text_files import read_lines, shown
+from t2tlite.types import EOS
 from t2tlite.vocabularies.normalisation import normalise
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # or a punctuation mark, or another symbol
 WORD = re.compile(r"\w+|[^\w\s]")
 
 Words = tuple[str, ...]
+
+
+class Terms(NamedTuple):
+    """The terms that a translation must have.
+
+    Attributes:
+        continues: bool [V], the tokens of the vocabulary that continue a word.
+        tokens: those of each term.
+    """
+
+    continues: np.ndarray
+    tokens: list[list[int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,23 +42,24 @@ class Glossary:
 
     translations: Mapping[Words, str]
 
-    def terms(self, source: str) -> list[str]:
-        """The translations of the terms in a sentence, each once, in the order of the
-        sentence.
+    def terms(self, source: str, vocabulary: TextEncoder) -> Terms | None:
+        """The translations of the terms in a sentence, each once, in a target
+        vocabulary; None if there are none.
 
         A term is a sequence of whole words. Of two that overlap, the one that begins
         first counts, and of two that begin at one word the longer one. A sentence's
         first word may have a capital letter that the term does not have.
         """
         words = tuple(WORD.findall(normalise(source)))
-        terms: dict[str, None] = {}
+        terms = {}
         at = 0
         while at < len(words):
             length, term = self._match(words, at)
             if term:
-                terms[term] = None
+                terms[term] = vocabulary.encode(term)
             at += length
-        return list(terms)
+        tokens = list(filter(None, terms.values()))
+        return Terms(continuing_tokens(vocabulary), tokens) if tokens else None
 
     def _match(self, words: Words, at: int) -> tuple[int, str]:
         """The number of words of the longest term at a word, and its translation; 1 and
@@ -63,6 +81,17 @@ class Glossary:
     def _longest(self) -> int:
         """The most words of a term."""
         return max(map(len, self.translations), default=0)
+
+
+@functools.lru_cache(maxsize=8)
+def continuing_tokens(vocabulary: TextEncoder) -> np.ndarray:
+    """The tokens that continue a word: bool [V]."""
+    word = vocabulary.encode("a")
+    continues: np.ndarray = np.zeros(vocabulary.vocab_size, bool)
+    for token in range(EOS + 1, vocabulary.vocab_size):
+        text = vocabulary.decode([*word, token])
+        continues[token] = text[1:2].isalnum()
+    return continues
 
 
 def open_glossary(given: str | Path | Mapping[str, str]) -> Glossary:

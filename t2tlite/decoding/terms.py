@@ -35,16 +35,20 @@ WORTH = 4.0
 TURN = 1e4
 
 
-def term_choice(terms: Tensor, beam_size: int) -> Choice:
+def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
     """Chooses the continuations of hypotheses that shall have all terms of their
-    sentence, int32 [B, K, P], with PAD behind a term and for none.
+    sentence.
 
     The next token of each term is a continuation of each hypothesis. Until all terms
     are there, EOS is forbidden; where it would be the best token, only a term may
     follow.
+
+    Args:
+        continues: bool [V], the tokens that continue a word: a term with one behind it
+            does not count.
+        terms: int32 [B, K, P], those of each sentence; PAD behind a term and for none.
+        beam_size: M.
     """
-    # for greedy search the single best
-    wanted = 1 if beam_size == 1 else 2 * beam_size
     all_tokens = ops.shape(terms)[1] * ops.shape(terms)[2]
 
     def choose(
@@ -56,8 +60,9 @@ def term_choice(terms: Tensor, beam_size: int) -> Choice:
     ) -> tuple[Tensor, ...]:
         if allowed is None:
             allowed = logits
+        ids = hypotheses.alive_ids
         due, progress, banks = _progress(
-            ops.take(terms, sentences, axis=0), hypotheses.alive_ids, step
+            ops.take(terms, sentences, axis=0), ids, ops.take(continues, ids), step
         )
         is_due = put(ops.zeros_like(logits), due, as_float(due > PAD)) > 0
         is_open = ops.any(due > PAD, axis=2, keepdims=True)
@@ -85,7 +90,7 @@ def term_choice(terms: Tensor, beam_size: int) -> Choice:
         tokens = take_slots(ops.reshape(tokens, flat), order)
         banks = take_slots(ops.reshape(banks, flat), order)
         priorities = _priorities(log_probs, banks, all_tokens)
-        priorities, best = ops.top_k(priorities, wanted)  # [N, 2M]
+        priorities, best = ops.top_k(priorities, 2 * beam_size)  # [N, 2M]
         chosen = []
         for values in (tokens, log_probs, as_int(order // each)):
             chosen.append(take_slots(values, best))
@@ -105,8 +110,11 @@ def _priorities(log_probs: Tensor, banks: Tensor, most: Tensor) -> Tensor:
     return ops.where(is_filled(log_probs), priorities, NEVER)
 
 
-def _progress(terms: Tensor, ids: Tensor, step: Tensor) -> tuple[Tensor, ...]:
-    """The progress of hypotheses with ids int32 [N, M, L] in terms [N, K, P].
+def _progress(
+    terms: Tensor, ids: Tensor, continues: Tensor, step: Tensor
+) -> tuple[Tensor, ...]:
+    """The progress of hypotheses in terms [N, K, P], given their ids int32 [N, M, L]
+    and whether each of these continues a word.
 
     Returns int32:
         [N, M, K], the next token of each term, PAD of those that are complete,
@@ -123,7 +131,10 @@ def _progress(terms: Tensor, ids: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     # of each term from each place on, [N, M, K, L]
     same = ops.sum(ops.cumprod(same, axis=4), axis=4)
     lengths = ops.sum(as_int(terms > PAD), axis=2)[:, None]  # [N, 1, K]
-    is_complete = ops.any(ops.equal(same, lengths[:, :, :, None]), axis=3)
+    ends = ops.minimum(places + lengths[:, :, :, None], places[-1])  # [N, 1, K, L]
+    is_part = ops.take_along_axis(continues[:, :, None], ends, axis=3)
+    is_complete = ops.equal(same, lengths[:, :, :, None]) & ~is_part
+    is_complete = ops.any(is_complete, axis=3)
     at_end = ops.equal(places + same, step)
     progress = ops.max(ops.where(at_end, same, 0), axis=3)
     is_next = ops.equal(progress[:, :, :, None], parts)

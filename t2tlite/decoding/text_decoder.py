@@ -132,9 +132,10 @@ class TextDecoder:
                 constraint = task.constraint(source, self.target_encoder)
             if self.source_encoder.is_blank(source):
                 ids = []
-            terms = glossary.terms(source) if glossary else []
-            term_ids = self.target_encoder.encode_batch(terms)
-            to_decode.append(Sentence(ids, start, constraint, term_ids))
+            terms = None
+            if glossary:
+                terms = glossary.terms(source, self.target_encoder)
+            to_decode.append(Sentence(ids, start, constraint, terms))
 
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide

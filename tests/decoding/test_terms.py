@@ -1,0 +1,151 @@
+"""Beam search with terms against exhaustive search, and glossaries through the Python
+API.
+"""
+
+import numpy as np
+import pytest
+from table_model import BEAM, VOCAB, TableModel
+
+from t2tlite.decoding.glossary import continuing_tokens, open_glossary
+from t2tlite.decoding.terms import term_choice
+from t2tlite.types import EOS
+
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "horse bites bird",
+    "fish likes mouse never",
+    "dog hears white cat now",
+]
+
+
+def next_tokens(terms, body, continues):
+    """The token with which each term that is not complete goes on."""
+    tokens = []
+    for term in terms:
+        size = len(term)
+        is_complete = False
+        for at in range(len(body) - size + 1):
+            behind = body[at + size : at + size + 1]
+            is_complete |= body[at : at + size] == term and not continues & set(behind)
+        done = 0
+        for length in range(1, size):
+            if body[-length:] == term[:length]:
+                done = length
+        if not is_complete:
+            tokens.append(term[done])
+    return tokens
+
+
+@pytest.mark.parametrize("continues", [set(), {3}])
+def test_as_exhaustive_search(continues):
+    """All sequences with the terms that begin one where the model would end before."""
+    table = TableModel(sentences=4)
+    terms = [[(2, 3)], [(4,), (2,)], [], [(3, 3), (3, 0)]]
+    block = np.zeros((4, 2, 2), np.int32)
+    for b, rows in enumerate(terms):
+        for k, term in enumerate(rows):
+            block[b, k, : len(term)] = term
+    # no term, like padding behind one
+    terms[3][1] = (3,)
+    is_part = np.array([token in continues for token in range(VOCAB)])
+    choose = term_choice(is_part, block, BEAM)
+    result = table.search([0, 1, 2, 3], [4] * 4, BEAM, 0.6, n_best=BEAM, choose=choose)
+    for b in range(4):
+        expected = []
+        for score, tokens in table.exhaustive(b, 4, 0.6):
+            is_allowed = True
+            for i, token in enumerate(tokens):
+                due = next_tokens(terms[b], tokens[:i], continues)
+                ends = table.logits(b, tokens[:i]).argmax() == EOS
+                if due and token not in due:
+                    is_allowed &= not ends and token != EOS
+            if is_allowed:
+                expected.append((score, tokens))
+        table.check(result, b, expected)
+
+
+def test_terms_are_in_translations_alone_and_together(model):
+    """Words that the model would not choose, of one token and of several."""
+    glossary = {"cat": "hund", "likes": "Katzenklo", "white cat": "vogel fisch"}
+    free = model.decode(SENTENCES, model.options())
+    translations = model.translate(SENTENCES, glossary=glossary)
+    wanted = [["hund"], [], [], ["Katzenklo"], ["vogel fisch"]]
+    for sentence, text, terms, plain in zip(
+        SENTENCES, translations, wanted, free, strict=True
+    ):
+        assert all(f" {term} " in f" {text} " for term in terms)
+        assert terms or text == plain[0].text
+        assert model.translate(sentence, glossary=glossary) == text
+    both = {"red": "Katzenklo", "dog": "vogel", "sees": "vogel"}
+    for size in (2, 4, 12):
+        [text] = model.translate(SENTENCES[:1], glossary=both, beam_size=size)
+        assert {"Katzenklo", "vogel"} <= set(text.split())
+    other = open_glossary({"lion": "löwe"})
+    assert model.decode(SENTENCES, model.options(), glossary=other) == free
+
+
+def test_log_prob_is_the_models(model):
+    sentence = "red cat sees dog"
+    glossary = open_glossary({"cat": "hund", "dog": "vogel"})
+    for output in model.decode([sentence], model.options(return_beams=4), glossary=glossary)[0]:
+        assert tuple(model.target_encoder.encode(output.text)) == output.ids
+        assert model.score(sentence, output.text) == pytest.approx(output.log_prob, abs=1e-4)
+
+
+def terms(glossary, model, source):
+    found = glossary.terms(source, model.target_encoder)
+    return [model.target_encoder.decode(ids) for ids in found.tokens] if found else []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a dog, a cat", ["Hund", "Katze"]),
+        ("Dog sees Cat", ["Hund"]),
+        ("“Dog days", ["Hundstage"]),
+        ("hot  dog's hot dog days dog", ["Hotdog", "Hund"]),
+        ("hotdog dogs bird-dog", ["Hund"]),
+        ("cafe\u0301 Polish polish", ["Café", "polnisch", "Politur"]),
+        ("Polish", ["polnisch"]),
+        ("DOG.", []),
+    ],
+)  # fmt: skip
+def test_terms_of_a_sentence(model, source, expected):
+    glossary = {"dog": "Hund", "cat": "Katze", "dog days": "Hundstage", "hot dog": "Hotdog"}
+    glossary |= {"café": "Cafe\u0301", "polish": "Politur", "Polish": "polnisch"}
+    assert terms(open_glossary(glossary), model, source) == expected
+
+
+def test_tokens_that_continue_words(model):
+    vocabulary = model.target_encoder
+    continues = continuing_tokens(vocabulary)
+    pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+    assert not continues[[0, EOS, pieces.index("▁katze"), pieces.index("<0x2E>")]].any()
+    assert continues[[pieces.index("a"), pieces.index("<0x41>")]].all()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"dog\tHund\ncat\n", "line 2: 'cat'"),
+        (b"dog\tHund\n\n\tKatze\n", "line 3: "),
+        (b"dog\t \n", "line 1: "),
+        (b"dog\tHund\tm\n", "line 1: "),
+        (b"dog\tHund\ncat\tKatze\ndog\tRuede\n", "line 3: 'dog.tRuede'"),
+        (b"dog\tH\xfcnd\n", "line 1: text must be UTF-8"),
+    ],
+)
+def test_malformed_files(tmp_path, text, line):
+    path = tmp_path / "glossary.tsv"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=f"glossary.tsv, {line}"):
+        open_glossary(path)
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam_size": 1}, {"sampling_method": "random"}, {"tree_constraint": True}]
+)
+def test_options_without_a_glossary(model, options):
+    with pytest.raises(ValueError, match="needs beam search for translations, with a b"):
+        model.translate(["red cat"], glossary={"cat": "hund"}, **options)
