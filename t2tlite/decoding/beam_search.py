@@ -41,8 +41,8 @@ ResizeCache = Callable[..., DecodingCache]
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits
 # [N, M, V], lower where a token must not be chosen
 Constraint = Callable[..., Tensor]
-# (logits and allowed logits [N, M, V], hypotheses, step, sentences) -> tokens,
-# log-probabilities, slots and priorities of the continuations to consider, [N, 2 M]
+# (state, logits and constrained logits [N, M, V]) -> tokens, log-probabilities, slots
+# and priorities of the continuations to consider, [N, 2M]
 Choice = Callable[..., tuple[Tensor, ...]]
 
 
@@ -261,9 +261,7 @@ class _BeamSearch:
             allowed = self.constrain(logits, old.alive_ids, state.step, state.sentences)
         # [B, 2M]
         if self.choose:
-            tokens, log_probs, slots, priorities = self.choose(
-                logits, allowed, old, state.step, state.sentences
-            )
+            tokens, log_probs, slots, priorities = self.choose(state, logits, allowed)
         else:
             tokens, log_probs, slots = _best_continuations(
                 logits, allowed, old.alive_log_probs, self.beam_size

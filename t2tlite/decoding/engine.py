@@ -444,13 +444,8 @@ def check_supported(
     `who` is the engine or the format of an export, for the message; the features are
     PREFIXES, ALIGNMENTS or GLOSSARY.
     """
-    # the number of hypotheses that compete for the places of terms
-    searched = 0 if options.samples or options.tree_constraint else options.beam_size
-    if GLOSSARY in features and searched < 2:
-        raise ValueError(
-            "A glossary needs beam search for translations, with a beam_size of at"
-            f" least 2. Received: {options}. Change them, or leave the glossary out."
-        )
+    if GLOSSARY in features and options.samples:
+        raise ValueError("A glossary needs beam search. Received: sampling.")
     received = {}
     for name, (value, _) in options.diff(type(options)()).items():
         received[name] = f"{name}={value}"

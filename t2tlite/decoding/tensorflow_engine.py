@@ -183,15 +183,11 @@ def _terms(given: Sequence[Terms | None]) -> tuple[np.ndarray, np.ndarray]:
     terms = {at: each for at, each in enumerate(given) if each}
     most = max(len(each.tokens) for each in terms.values())
     longest = max(max(map(len, each.tokens)) for each in terms.values())
-    shape = len(given), _power_of_2(most), _power_of_2(longest)
-    block: np.ndarray = np.full(shape, PAD, np.int32)
+    most, longest = (1 << (size - 1).bit_length() for size in (most, longest))
+    block: np.ndarray = np.full((len(given), most, longest), PAD, np.int32)
     for at, each in terms.items():
-        block[at, : len(each.tokens)] = _block(each.tokens, shape[2])
+        block[at, : len(each.tokens)] = _block(each.tokens, longest)
     return each.continues, block
-
-
-def _power_of_2(least: int) -> int:
-    return 1 << (least - 1).bit_length()
 
 
 def _uniforms(sources: Rows, length: int, options: DecodeHParams) -> np.ndarray:

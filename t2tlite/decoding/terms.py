@@ -15,8 +15,8 @@ from keras import ops
 from t2tlite.decoding.beam_search import (
     FORBIDDEN,
     NEVER,
+    BeamState,
     Choice,
-    Hypotheses,
     as_float,
     as_int,
     indices,
@@ -52,18 +52,14 @@ def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
     all_tokens = ops.shape(terms)[1] * ops.shape(terms)[2]
 
     def choose(
-        logits: Tensor,
-        allowed: Tensor | None,
-        hypotheses: Hypotheses,
-        step: Tensor,
-        sentences: Tensor,
+        state: BeamState, logits: Tensor, allowed: Tensor | None
     ) -> tuple[Tensor, ...]:
         if allowed is None:
             allowed = logits
-        ids = hypotheses.alive_ids
-        due, progress, banks = _progress(
-            ops.take(terms, sentences, axis=0), ids, ops.take(continues, ids), step
-        )
+        ids = state.hypotheses.alive_ids
+        wanted = ops.take(terms, state.sentences, axis=0)
+        is_part = ops.take(continues, ids)
+        due, progress, banks = _progress(wanted, ids, is_part, state.step)
         is_due = put(ops.zeros_like(logits), due, as_float(due > PAD)) > 0
         is_open = ops.any(due > PAD, axis=2, keepdims=True)
         is_end = ops.equal(indices(logits.shape[2]), EOS)
@@ -77,7 +73,7 @@ def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
         values = ops.take_along_axis(allowed, tokens, axis=2)
         largest = ops.max(logits, axis=2, keepdims=True)
         log_probs = log_softmax_of(values, logits, largest)
-        log_probs = log_probs + hypotheses.alive_log_probs[:, :, None]
+        log_probs = log_probs + state.hypotheses.alive_log_probs[:, :, None]
         advances = ops.equal(tokens[:, :, :, None], due[:, :, None])
         advances &= (due > PAD)[:, :, None]  # [N, M, each, K]
         longest = ops.max(ops.where(advances, progress[:, :, None] + 1, 0), axis=3)

@@ -111,12 +111,15 @@ class TextDecoder:
         sentence begins with its `prefix`, which may be empty; white space at its ends
         does not count, and its last word may be continued. `done` is called with the
         number of sentences after each batch. `task` makes the outputs, by default
-        `task_under`. Outputs have the terms of the `glossary`.
+        `task_under`. Outputs have the terms of the `glossary`, with a beam of two at
+        least.
         """
         rules = rules_of(options)
         task = task or self.task_under(options)
         if glossary:
             self.engine.check_supported(options, GLOSSARY)
+            beam_size = max(2, options.beam_size)
+            options = dataclasses.replace(options, beam_size=beam_size)
         sources = list(map(task.source, sentences))
         if prefix is None:
             prefix = [""] * len(sources)

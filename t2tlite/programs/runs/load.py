@@ -23,14 +23,7 @@ from t2tlite.checked_fields import checked
 from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.decoding.engine import (
-    CTRANSLATE2,
-    ENGINES,
-    EVERYTHING,
-    TENSORFLOW,
-    Engine,
-    check_supported,
-)
+from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files import atomic_file, own_files, same_file
 from t2tlite.files.checkpoint_paths import (
     checkpoint_files,
@@ -237,10 +230,8 @@ def check_engine_options(engine: str, options: DecodeHParams, *features: str) ->
     """Raises ValueError naming an option or a feature that the engine does not
     support.
     """
-    supported = EVERYTHING
     if engine == CTRANSLATE2:
-        supported = ctranslate2_engine.CTranslate2Engine.supported
-    check_supported(f"The engine {engine}", supported, options, *features)
+        ctranslate2_engine.CTranslate2Engine.check_supported(options, *features)
 
 
 def run_files(

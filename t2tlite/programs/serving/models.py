@@ -119,10 +119,8 @@ def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
         manifests.append(manifest)
     pairs = served_pairs(options.runs, manifests, options.languages)
     if options.glossary and (len(pairs) > 1 or pairs[0].target == TREE):
-        raise ValueError(
-            "--glossary goes with one run that translates to one language. Received:"
-            f" {len(pairs)} pairs, the first {pairs[0].source}-{pairs[0].target}."
-        )
+        served = [f"{pair.source}-{pair.target}" for pair in pairs]
+        raise ValueError(f"--glossary goes with one translator. Received: {served}.")
     return pairs
 
 

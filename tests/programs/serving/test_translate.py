@@ -10,6 +10,8 @@ import httpx
 import pytest
 from running import running, served
 
+from t2tlite.decoding.glossary import open_glossary
+
 SENTENCES = [
     "red cat sees dog",
     "bird likes fish now",
@@ -36,6 +38,18 @@ def streamed(server, q, **more):
     ) as response:
         assert response.headers["content-type"] == "application/x-ndjson"
         return [json.loads(line) for line in response.iter_lines()]
+
+
+def test_glossary_of_the_server(server, translator):
+    with running([served(translator, glossary=open_glossary({"dog": "maus"}))] ) as other:
+        for more in ({}, {"beam_size": 1}):
+            texts = translate(other, SENTENCES, **more)["translatedText"]
+            plain = translate(server, SENTENCES, **more)["translatedText"]
+            for sentence, text, without in zip(SENTENCES, texts, plain, strict=True):
+                if "dog" in sentence:
+                    assert "maus" in text.split()
+                elif not more:
+                    assert text == without
 
 
 def test_segments_keep_white_space_and_have_hypotheses(server, translator):
