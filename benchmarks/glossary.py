@@ -1,6 +1,6 @@
 """What a glossary does to translations: the terms that they keep, BLEU, and the time.
 
-    python benchmarks/glossary.py runs/multi30k multi30k/data/task1/raw --split=test_2016_flickr
+    python benchmarks/glossary.py runs/multi30k multi30k/data/task1/raw
 
 The terms are taken from the references of the split. A term is a source word and a
 target word with a capital letter that
@@ -22,12 +22,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import document
-
 import t2tlite
-from t2tlite.files.text_files import read_lines
+from t2tlite.files.text_files import read_lines, write_lines
 from t2tlite.metrics.corpus_metrics import corpus_scores
-from t2tlite.programs.runs.translator import Translator
 
 LEAST_DICE = 0.1
 # of a word in training pairs
@@ -46,7 +43,9 @@ def word_sets(lines: Sequence[str]) -> list[set[str]]:
     return sets
 
 
-def dice(sources: Sequence[str], targets: Sequence[str]) -> dict[tuple[str, str], float]:
+def dice(
+    sources: Sequence[str], targets: Sequence[str]
+) -> dict[tuple[str, str], float]:
     """Dice's coefficient of each source word and each capitalised target word."""
     together: Counter[tuple[str, str]] = Counter()
     of_sources: Counter[str] = Counter()
@@ -99,11 +98,91 @@ def choose_terms(
     return {word: best[word] for word in chosen[:count]}
 
 
-def kept(glossary: Glossary, sources: Sequence[str], translations: Sequence[str]) -> tuple[int, int]:
-    """How many terms of the sources their translations have, and how many there are."""
-    has, all_terms = 0, 0
-    for source, words in zip(word_sets(sources), word_sets(translations), strict=True):
-        targets = {glossary[word] for word in source if word in glossary}
-        has += len(targets & words)
-        all_terms += len(targets)
-    return has, all_terms
+def kept(
+    glossary: Glossary,
+    sources: Sequence[str],
+    translations: Sequence[str],
+    whole: bool,
+) -> int:
+    """How many terms of the sources their translations have: as whole words, or also
+    with an ending.
+    """
+    count = 0
+    for source, text in zip(word_sets(sources), translations, strict=True):
+        for word in source & set(glossary):
+            end = r"\b" if whole else ""
+            count += bool(re.search(rf"\b{glossary[word]}{end}", text))
+    return count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", help="folder of the run")
+    parser.add_argument(
+        "text", help="folder with train.en.gz, train.de.gz, SPLIT.en.gz"
+    )
+    parser.add_argument("--split", default="test_2016_flickr")
+    parser.add_argument("--terms", type=int, default=200)
+    parser.add_argument("--beams", type=int, nargs="+", default=[4, 8])
+    parser.add_argument("--output", help="file for the glossary")
+    arguments = parser.parse_args()
+    model = t2tlite.load(arguments.run)
+
+    def lines(name: str) -> list[str]:
+        return list(read_lines(Path(arguments.text) / f"{name}.gz"))
+
+    sources = lines(f"{arguments.split}.en")
+    references = lines(f"{arguments.split}.de")
+    plain = model.translate(sources)
+    glossary = choose_terms(
+        dice(lines("train.en"), lines("train.de")),
+        sources,
+        references,
+        plain,
+        arguments.terms,
+    )
+    if arguments.output:
+        write_lines(arguments.output, map("\t".join, glossary.items()))
+    rows = []
+    for at, words in enumerate(word_sets(sources)):
+        if words & set(glossary):
+            rows.append(at)
+    with_terms = [sources[at] for at in rows]
+    count = sum(len(words & set(glossary)) for words in word_sets(with_terms))
+    print(
+        f"step {model.step:,}; {len(glossary)} terms, {count} times in"
+        f" {len(rows)} of {len(sources):,} sentences\n"
+    )
+    print("| beam | glossary | kept | whole words | BLEU | all sentences | seconds |")
+    print("|--:|---|--:|--:|--:|--:|--:|")
+    for beam_size in arguments.beams:
+        plain = model.translate(sources, beam_size=beam_size)
+        for given in (None, glossary):
+            # builds the search
+            model.translate(with_terms[:2], beam_size=beam_size, glossary=given)
+            started = time.monotonic()
+            outputs = model.translate(with_terms, beam_size=beam_size, glossary=given)
+            seconds = time.monotonic() - started
+            complete = list(plain)
+            for at, output in zip(rows, outputs, strict=True):
+                complete[at] = output
+            numbers = [
+                100 * kept(glossary, with_terms, outputs, whole) / count
+                for whole in (False, True)
+            ]
+            for texts, against in (
+                (outputs, [references[at] for at in rows]),
+                (complete, references),
+            ):
+                numbers.append(corpus_scores(texts, against)[0].result.score)
+            cells = [f"{number:.2f}" for number in numbers]
+            used = "yes" if given else "no"
+            print(
+                "|", " | ".join([str(beam_size), used, *cells, f"{seconds:.1f}"]), "|"
+            )
+
+
+if __name__ == "__main__":
+    main()

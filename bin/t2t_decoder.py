@@ -155,9 +155,6 @@ class DecoderFlags(
     prefixes: bool = checked_field(
         False, "Read lines source TAB prefix, with which the translation begins."
     )
-    glossary: str | None = optional_field(
-        str, "File of lines source TAB target: terms that translations must have."
-    )
     raw_text: bool = checked_field(
         False, "Of a parser: separate punctuation from words, as the Penn Treebank."
     )
@@ -238,9 +235,7 @@ def main(flags: DecoderFlags) -> None:
     features = PREFIXES, ALIGNMENTS, GLOSSARY
     used = [name for name in features if getattr(flags, name)]
     load.check_engine_options(flags.engine, options, *used)
-    glossary = None
-    if flags.glossary:
-        glossary = open_glossary(flags.glossary)
+    glossary = open_glossary(flags.glossary)
     _check_files(flags, folders)
     scoring = OF_TASK
     if flags.split:

@@ -16,7 +16,7 @@ import dataclasses
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flags import Flags
-from t2tlite.checked_fields import checked_field, optional_field, required_field
+from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.decoding.glossary import open_glossary
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
@@ -33,9 +33,6 @@ class ServedRunFlags(Flags):
         "Language pairs in the order of --output_dir: en-de,pt-BR-en; by default those"
         " recorded. One run can serve several by tags, which are put before each"
         " source: 'en-de:<2de>,en-fr:<2fr>'.",
-    )
-    glossary: str | None = optional_field(
-        str, "File of lines source TAB target: terms that translations must have."
     )
 
 
@@ -62,7 +59,7 @@ def main(flags: ServeFlags) -> None:
         decode_hparams=flags.decode_hparams,
         engine=flags.engine,
         quantization=flags.quantization,
-        glossary=open_glossary(flags.glossary) if flags.glossary else None,
+        glossary=open_glossary(flags.glossary),
     )
     serve(runs, flags)
 

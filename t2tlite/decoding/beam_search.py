@@ -393,19 +393,13 @@ def _best_continuations(
     else:
         values, tokens = top_tokens(allowed, each)
         largest = ops.max(logits, axis=-1, keepdims=True)
-    log_probs = log_softmax_of(values, logits, largest) + alive_log_probs[:, :, None]
+    # less the largest logit
+    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
+    log_probs = values - largest - log_sum + alive_log_probs[:, :, None]
     flat = (-1, beam_size * each)
     log_probs, order = ops.top_k(ops.reshape(log_probs, flat), wanted)  # [B, 2M]
     tokens = ops.take_along_axis(ops.reshape(tokens, flat), order, axis=1)
     return tokens, log_probs, as_int(order // each)
-
-
-def log_softmax_of(values: Tensor, logits: Tensor, largest: Tensor) -> Tensor:
-    """The log-probabilities of tokens with these values among the logits, of which the
-    largest are [B, M, 1].
-    """
-    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
-    return values - largest - log_sum
 
 
 def length_penalty(lengths: Tensor, alpha: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ import numpy as np
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
-from t2tlite.decoding.glossary import Terms
 from t2tlite.machine import check_not_forked
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.types import AttentionWeights, Tensor
@@ -68,13 +67,13 @@ class Sentence(NamedTuple):
         ids: the tokens of the source.
         prefix: the tokens with which each hypothesis begins.
         constraint: the sequences that are allowed; None for all.
-        terms: what each hypothesis must have; None for nothing.
+        terms: sequences of tokens that each hypothesis has.
     """
 
     ids: Ids
     prefix: Ids = ()
     constraint: Bracketing | None = None
-    terms: Terms | None = None
+    terms: Rows = ()
 
 
 class TokenHypothesis(NamedTuple):

@@ -6,6 +6,7 @@ given targets.
 
 import dataclasses
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -28,7 +29,6 @@ from t2tlite.decoding.engine import (
     TokenNBest,
     rules_of,
 )
-from t2tlite.decoding.glossary import Terms
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.terms import term_choice
 from t2tlite.layers.sublayer import forward_only
@@ -176,18 +176,16 @@ def _brackets(constraints: Sequence[Bracketing]) -> tuple[np.ndarray, ...]:
     return all_classes[0], _block(tokens, width), _block(choices, width, ABSENT)
 
 
-def _terms(given: Sequence[Terms | None]) -> tuple[np.ndarray, np.ndarray]:
-    """The first arguments of `term_choice`, for sentences of one vocabulary. K and P
-    are powers of 2, so that XLA compiles few shapes.
+def _terms(terms: Sequence[Rows]) -> np.ndarray:
+    """The terms of each sentence: int32 [B, K, P]. K and P are powers of 2, so that XLA
+    compiles few shapes.
     """
-    terms = {at: each for at, each in enumerate(given) if each}
-    most = max(len(each.tokens) for each in terms.values())
-    longest = max(max(map(len, each.tokens)) for each in terms.values())
-    most, longest = (1 << (size - 1).bit_length() for size in (most, longest))
-    block: np.ndarray = np.full((len(given), most, longest), PAD, np.int32)
-    for at, each in terms.items():
-        block[at, : len(each.tokens)] = _block(each.tokens, longest)
-    return each.continues, block
+    most = 1 << max(map(len, terms)).bit_length()
+    longest = 1 << max(map(len, itertools.chain(*terms))).bit_length()
+    block: np.ndarray = np.full((len(terms), most, longest), PAD, np.int32)
+    for at, rows in enumerate(terms):
+        block[at, : len(rows)] = _block(rows, longest)
+    return block
 
 
 def _uniforms(sources: Rows, length: int, options: DecodeHParams) -> np.ndarray:
@@ -246,7 +244,7 @@ def search(
     Args:
         extra_inputs: "prefixes", int32 [B, L]; "uniforms", float32 [B, M, L], which
             sampling requires; "brackets", the first arguments of `bracket_constraint`;
-            "terms", those of `term_choice`.
+            "terms", int32 [B, K, P], see `term_choice`.
     """
     rules = rules_of(options)
     brackets = None
@@ -279,7 +277,7 @@ def search(
             )
         choose = None
         if "terms" in extra_inputs:
-            choose = term_choice(*extra_inputs["terms"], slots)
+            choose = term_choice(extra_inputs["terms"], slots)
         return beam_search(
             model.decode_step,
             start_decoding,

@@ -21,7 +21,6 @@ from t2tlite.decoding.beam_search import (
     as_int,
     indices,
     is_filled,
-    log_softmax_of,
     take_slots,
     top_tokens,
 )
@@ -35,7 +34,7 @@ WORTH = 4.0
 TURN = 1e4
 
 
-def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
+def term_choice(terms: Tensor, beam_size: int) -> Choice:
     """Chooses the continuations of hypotheses that shall have all terms of their
     sentence.
 
@@ -44,11 +43,12 @@ def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
     follow.
 
     Args:
-        continues: bool [V], the tokens that continue a word: a term with one behind it
-            does not count.
-        terms: int32 [B, K, P], those of each sentence; PAD behind a term and for none.
+        terms: int32 [B, K, P], those of each sentence; PAD behind each term, and for
+            none.
         beam_size: M.
     """
+    # for greedy search the single best
+    wanted = 1 if beam_size == 1 else 2 * beam_size
     all_tokens = ops.shape(terms)[1] * ops.shape(terms)[2]
 
     def choose(
@@ -56,48 +56,48 @@ def term_choice(continues: Tensor, terms: Tensor, beam_size: int) -> Choice:
     ) -> tuple[Tensor, ...]:
         if allowed is None:
             allowed = logits
-        ids = state.hypotheses.alive_ids
-        wanted = ops.take(terms, state.sentences, axis=0)
-        is_part = ops.take(continues, ids)
-        due, progress, banks = _progress(wanted, ids, is_part, state.step)
-        is_due = put(ops.zeros_like(logits), due, as_float(due > PAD)) > 0
-        is_open = ops.any(due > PAD, axis=2, keepdims=True)
+        alive = state.hypotheses
+        of_sentences = ops.take(terms, state.sentences, axis=0)
+        due, progress, banks = _progress(of_sentences, alive.alive_ids, state.step)
+        is_open = due > PAD  # [N, M, K]
+        is_due = put(ops.zeros_like(logits), due, as_float(is_open)) > 0
         is_end = ops.equal(indices(logits.shape[2]), EOS)
-        ends = allowed[:, :, EOS : EOS + 1] >= ops.max(allowed, axis=2, keepdims=True)
-        may_follow = ~is_open | is_due | ~(is_end | ends)
-        allowed = ops.where(may_follow, allowed, FORBIDDEN)
+        largest = ops.max(allowed, axis=2, keepdims=True)
+        is_end |= allowed[:, :, EOS : EOS + 1] >= largest
+        is_forbidden = ops.any(is_open, axis=2, keepdims=True) & is_end & ~is_due
+        allowed = ops.where(is_forbidden, FORBIDDEN, allowed)
 
         # those of each hypothesis, [N, M, each]
         each = min(4 * beam_size, logits.shape[2])
         _, tokens = top_tokens(allowed + TURN * as_float(is_due), each)
         values = ops.take_along_axis(allowed, tokens, axis=2)
+        # as in `_best_continuations`, so that other sentences have the same values
         largest = ops.max(logits, axis=2, keepdims=True)
-        log_probs = log_softmax_of(values, logits, largest)
-        log_probs = log_probs + state.hypotheses.alive_log_probs[:, :, None]
-        advances = ops.equal(tokens[:, :, :, None], due[:, :, None])
-        advances &= (due > PAD)[:, :, None]  # [N, M, each, K]
-        longest = ops.max(ops.where(advances, progress[:, :, None] + 1, 0), axis=3)
+        log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=2, keepdims=True))
+        log_probs = values - largest - log_sum + alive.alive_log_probs[:, :, None]
+        is_next = ops.equal(tokens[:, :, :, None], due[:, :, None])
+        is_next &= is_open[:, :, None]  # [N, M, each, K]
+        longest = ops.max(ops.where(is_next, progress[:, :, None] + 1, 0), axis=3)
         banks = banks[:, :, None] + longest
 
         # those of each sentence, [N, C], most probable first
         count = beam_size * each
         flat = (-1, count)
         log_probs, order = ops.top_k(ops.reshape(log_probs, flat), count)
-        tokens = take_slots(ops.reshape(tokens, flat), order)
         banks = take_slots(ops.reshape(banks, flat), order)
         priorities = _priorities(log_probs, banks, all_tokens)
-        priorities, best = ops.top_k(priorities, 2 * beam_size)  # [N, 2M]
-        chosen = []
-        for values in (tokens, log_probs, as_int(order // each)):
-            chosen.append(take_slots(values, best))
-        return *chosen, priorities
+        priorities, best = ops.top_k(priorities, wanted)  # [N, 2M]
+        log_probs = take_slots(log_probs, best)
+        order = take_slots(order, best)
+        tokens = take_slots(ops.reshape(tokens, flat), order)
+        return tokens, log_probs, as_int(order // each), priorities
 
     return choose
 
 
 def _priorities(log_probs: Tensor, banks: Tensor, most: Tensor) -> Tensor:
     """Of continuations [N, C], most probable first: the best of each bank come before
-    the second best.
+    the second best. Banks are at most `most`.
     """
     members = ops.equal(banks[:, :, None], indices(most + 1))  # [N, C, most + 1]
     ranks = ops.cumsum(as_int(members), axis=1)
@@ -106,35 +106,28 @@ def _priorities(log_probs: Tensor, banks: Tensor, most: Tensor) -> Tensor:
     return ops.where(is_filled(log_probs), priorities, NEVER)
 
 
-def _progress(
-    terms: Tensor, ids: Tensor, continues: Tensor, step: Tensor
-) -> tuple[Tensor, ...]:
-    """The progress of hypotheses in terms [N, K, P], given their ids int32 [N, M, L]
-    and whether each of these continues a word.
+def _progress(terms: Tensor, ids: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+    """The progress of hypotheses with ids int32 [N, M, L] in terms [N, K, P].
 
     Returns int32:
         [N, M, K], the next token of each term, PAD of those that are complete,
         [N, M, K], the number of tokens of each term at the end of the ids,
         [N, M], the number of tokens of all complete terms.
     """
+    terms = terms[:, None]  # [N, 1, K, P]
     places = indices(ops.shape(ids)[2])
-    parts = indices(ops.shape(terms)[2])
     # behind the last token all ids are PAD
-    windows = ops.minimum(places[:, None] + parts, places[-1])  # [L, P]
-    windows = ops.take(ids, windows, axis=2)[:, :, None]  # [N, M, 1, L, P]
-    expected = ops.where(terms > PAD, terms, -1)[:, None, :, None]
-    same = as_int(ops.equal(windows, expected))
-    # of each term from each place on, [N, M, K, L]
+    windows = places[:, None] + indices(ops.shape(terms)[3])
+    windows = ops.take(ids, ops.minimum(windows, places[-1]), axis=2)  # [N, M, L, P]
+    expected = ops.where(terms > PAD, terms, -1)[:, :, :, None]
+    same = as_int(ops.equal(windows[:, :, None], expected))
+    # the first tokens of each term, from each place on, [N, M, K, L]
     same = ops.sum(ops.cumprod(same, axis=4), axis=4)
-    lengths = ops.sum(as_int(terms > PAD), axis=2)[:, None]  # [N, 1, K]
-    ends = ops.minimum(places + lengths[:, :, :, None], places[-1])  # [N, 1, K, L]
-    is_part = ops.take_along_axis(continues[:, :, None], ends, axis=3)
-    is_complete = ops.equal(same, lengths[:, :, :, None]) & ~is_part
-    is_complete = ops.any(is_complete, axis=3)
-    at_end = ops.equal(places + same, step)
-    progress = ops.max(ops.where(at_end, same, 0), axis=3)
-    is_next = ops.equal(progress[:, :, :, None], parts)
-    due = ops.sum(ops.where(is_next, terms[:, None], 0), axis=3)
+    lengths = ops.sum(as_int(terms > PAD), axis=3)  # [N, 1, K]
+    is_complete = ops.any(ops.equal(same, lengths[:, :, :, None]), axis=3)
+    is_last = ops.equal(places + same, step)
+    progress = ops.max(ops.where(is_last, same, 0), axis=3)
+    due = ops.take_along_axis(terms, progress[:, :, :, None], axis=3)[:, :, :, 0]
     due = ops.where(is_complete, PAD, due)
     complete = ops.sum(ops.where(is_complete, lengths, 0), axis=2)
     return due, progress, complete

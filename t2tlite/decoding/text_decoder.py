@@ -111,15 +111,12 @@ class TextDecoder:
         sentence begins with its `prefix`, which may be empty; white space at its ends
         does not count, and its last word may be continued. `done` is called with the
         number of sentences after each batch. `task` makes the outputs, by default
-        `task_under`. Outputs have the terms of the `glossary`, with a beam of two at
-        least.
+        `task_under`. Outputs have the terms of the `glossary`.
         """
         rules = rules_of(options)
         task = task or self.task_under(options)
         if glossary:
             self.engine.check_supported(options, GLOSSARY)
-            beam_size = max(2, options.beam_size)
-            options = dataclasses.replace(options, beam_size=beam_size)
         sources = list(map(task.source, sentences))
         if prefix is None:
             prefix = [""] * len(sources)
@@ -135,10 +132,9 @@ class TextDecoder:
                 constraint = task.constraint(source, self.target_encoder)
             if self.source_encoder.is_blank(source):
                 ids = []
-            terms = None
-            if glossary:
-                terms = glossary.terms(source, self.target_encoder)
-            to_decode.append(Sentence(ids, start, constraint, terms))
+            terms = glossary.terms(source) if glossary else []
+            term_ids = self.target_encoder.encode_batch(terms)
+            to_decode.append(Sentence(ids, start, constraint, term_ids))
 
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide

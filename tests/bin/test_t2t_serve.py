@@ -74,7 +74,7 @@ def test_a_port_in_use(capsys, tiny_run):
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
         ("--glossary=absent.tsv", "Received: absent.tsv, which does not exist."),
         ("--glossary=GLOSSARY --engine=ctranslate2", "Received: glossary. Leave it out"),
-        ("--glossary=GLOSSARY --languages=en-de:<2de>,en-fr:<2fr>", "--glossary goes with one translator. Received: ['en-de', 'en-fr']."),
+        ("--glossary=GLOSSARY --languages=en-de:<2de>,en-fr:<2fr>", "--glossary is of one language pair. Received: [ServedPair(run='"),
     ],
 )  # fmt: skip
 def test_bad_flags(capsys, tiny_run, tmp_path, flag, message):

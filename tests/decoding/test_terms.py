@@ -4,9 +4,9 @@ API.
 
 import numpy as np
 import pytest
-from table_model import BEAM, VOCAB, TableModel
+from table_model import BEAM, TableModel
 
-from t2tlite.decoding.glossary import continuing_tokens, open_glossary
+from t2tlite.decoding.glossary import open_glossary
 from t2tlite.decoding.terms import term_choice
 from t2tlite.types import EOS
 
@@ -19,44 +19,36 @@ SENTENCES = [
 ]
 
 
-def next_tokens(terms, body, continues):
+def next_tokens(terms, body):
     """The token with which each term that is not complete goes on."""
     tokens = []
     for term in terms:
         size = len(term)
-        is_complete = False
-        for at in range(len(body) - size + 1):
-            behind = body[at + size : at + size + 1]
-            is_complete |= body[at : at + size] == term and not continues & set(behind)
         done = 0
         for length in range(1, size):
             if body[-length:] == term[:length]:
                 done = length
-        if not is_complete:
+        if term not in [body[at : at + size] for at in range(len(body))]:
             tokens.append(term[done])
     return tokens
 
 
-@pytest.mark.parametrize("continues", [set(), {3}])
-def test_as_exhaustive_search(continues):
+def test_as_exhaustive_search():
     """All sequences with the terms that begin one where the model would end before."""
     table = TableModel(sentences=4)
-    terms = [[(2, 3)], [(4,), (2,)], [], [(3, 3), (3, 0)]]
-    block = np.zeros((4, 2, 2), np.int32)
+    terms = [[(2, 3)], [(4,), (2,)], [], [(3, 3), (3,)]]
+    block = np.zeros((4, 2, 3), np.int32)
     for b, rows in enumerate(terms):
         for k, term in enumerate(rows):
             block[b, k, : len(term)] = term
-    # no term, like padding behind one
-    terms[3][1] = (3,)
-    is_part = np.array([token in continues for token in range(VOCAB)])
-    choose = term_choice(is_part, block, BEAM)
+    choose = term_choice(block, BEAM)
     result = table.search([0, 1, 2, 3], [4] * 4, BEAM, 0.6, n_best=BEAM, choose=choose)
     for b in range(4):
         expected = []
         for score, tokens in table.exhaustive(b, 4, 0.6):
             is_allowed = True
             for i, token in enumerate(tokens):
-                due = next_tokens(terms[b], tokens[:i], continues)
+                due = next_tokens(terms[b], tokens[:i])
                 ends = table.logits(b, tokens[:i]).argmax() == EOS
                 if due and token not in due:
                     is_allowed &= not ends and token != EOS
@@ -74,13 +66,14 @@ def test_terms_are_in_translations_alone_and_together(model):
     for sentence, text, terms, plain in zip(
         SENTENCES, translations, wanted, free, strict=True
     ):
-        assert all(f" {term} " in f" {text} " for term in terms)
+        assert all(f" {term}" in f" {text}" for term in terms)
         assert terms or text == plain[0].text
         assert model.translate(sentence, glossary=glossary) == text
     both = {"red": "Katzenklo", "dog": "vogel", "sees": "vogel"}
     for size in (1, 4, 12):
         [text] = model.translate(SENTENCES[:1], glossary=both, beam_size=size)
-        assert {"Katzenklo", "vogel"} <= set(text.split())
+        assert "Katzenklo" in text
+        assert "vogel" in text
     other = open_glossary({"lion": "löwe"})
     assert model.decode(SENTENCES, model.options(), glossary=other) == free
 
@@ -88,14 +81,13 @@ def test_terms_are_in_translations_alone_and_together(model):
 def test_log_prob_is_the_models(model):
     sentence = "red cat sees dog"
     glossary = open_glossary({"cat": "hund", "dog": "vogel"})
-    for output in model.decode([sentence], model.options(return_beams=4), glossary=glossary)[0]:
+    for output in model.decode(
+        [sentence], model.options(return_beams=4), glossary=glossary
+    )[0]:
         assert tuple(model.target_encoder.encode(output.text)) == output.ids
-        assert model.score(sentence, output.text) == pytest.approx(output.log_prob, abs=1e-4)
-
-
-def terms(glossary, model, source):
-    found = glossary.terms(source, model.target_encoder)
-    return [model.target_encoder.decode(ids) for ids in found.tokens] if found else []
+        assert model.score(sentence, output.text) == pytest.approx(
+            output.log_prob, abs=1e-4
+        )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +95,7 @@ def terms(glossary, model, source):
     [
         ("a dog, a cat", ["Hund", "Katze"]),
         ("Dog sees Cat", ["Hund"]),
-        ("“Dog days", ["Hundstage"]),
+        ("Dog days, Dog days", ["Hundstage"]),
         ("hot  dog's hot dog days dog", ["Hotdog", "Hund"]),
         ("hotdog dogs bird-dog", ["Hund"]),
         ("cafe\u0301 Polish polish", ["Café", "polnisch", "Politur"]),
@@ -111,18 +103,15 @@ def terms(glossary, model, source):
         ("DOG.", []),
     ],
 )  # fmt: skip
-def test_terms_of_a_sentence(model, source, expected):
-    glossary = {"dog": "Hund", "cat": "Katze", "dog days": "Hundstage", "hot dog": "Hotdog"}
+def test_terms_of_a_sentence(source, expected):
+    glossary = {
+        "dog": "Hund",
+        "cat": "Katze",
+        "dog days": "Hundstage",
+        "hot dog": "Hotdog",
+    }
     glossary |= {"café": "Cafe\u0301", "polish": "Politur", "Polish": "polnisch"}
-    assert terms(open_glossary(glossary), model, source) == expected
-
-
-def test_tokens_that_continue_words(model):
-    vocabulary = model.target_encoder
-    continues = continuing_tokens(vocabulary)
-    pieces = vocabulary.pieces(range(vocabulary.vocab_size))
-    assert not continues[[0, EOS, pieces.index("▁katze"), pieces.index("<0x2E>")]].any()
-    assert continues[[pieces.index("a"), pieces.index("<0x41>")]].all()
+    assert open_glossary(glossary).terms(source) == expected
 
 
 @pytest.mark.parametrize(
@@ -144,5 +133,5 @@ def test_malformed_files(tmp_path, text, line):
 
 
 def test_samples_have_no_glossary(model):
-    with pytest.raises(ValueError, match="A glossary needs beam search. Received: s"):
+    with pytest.raises(ValueError, match=r"needs beam search\. Received: s"):
         model.translate("cat", glossary={"cat": "hund"}, sampling_method="random")

@@ -148,7 +148,7 @@ class Translator(TextDecoder):
             self.options(**options),
             prefix=None if prefix is None else as_list(prefix),
             task=self.task.as_sequences(),
-            glossary=None if glossary is None else open_glossary(glossary),
+            glossary=open_glossary(glossary),
         )
         return [outputs[0].text for outputs in n_best]
 

@@ -114,13 +114,12 @@ def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
         manifest = folder.manifest()
         find_checkpoint(folder.path, options.checkpoint_path)
         decoding = decode_options(manifest, options.decode_hparams)
-        if options.glossary:
-            check_engine_options(options.engine, decoding, GLOSSARY)
+        features = [GLOSSARY] * bool(options.glossary)
+        check_engine_options(options.engine, decoding, *features)
         manifests.append(manifest)
     pairs = served_pairs(options.runs, manifests, options.languages)
     if options.glossary and (len(pairs) > 1 or pairs[0].target == TREE):
-        served = [f"{pair.source}-{pair.target}" for pair in pairs]
-        raise ValueError(f"--glossary goes with one translator. Received: {served}.")
+        raise ValueError(f"--glossary is of one language pair. Received: {pairs}.")
     return pairs
 
 
