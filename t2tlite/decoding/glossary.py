@@ -17,11 +17,11 @@ class Glossary:
     """Terms of the source language with their translations.
 
     Attributes:
-        translations: that of each term, by the words of the term.
+        targets: the translation of each term, by the words of the term.
         longest: the most words of a term.
     """
 
-    translations: Mapping[tuple[str, ...], str]
+    targets: Mapping[tuple[str, ...], str]
     longest: int
 
     def terms(self, source: str) -> list[str]:
@@ -33,15 +33,15 @@ class Glossary:
         """
         text = normalise(source)
         words = WORD.findall(text)
-        uncapitalised = WORD.findall(text[:1].lower()[:1] + text[1:])
+        lowered = WORD.findall(text[:1].lower()[:1] + text[1:])
         terms = {}
         at = 0
         while at < len(words):
             after = at + 1
             term = ""
             for end in range(after, after + self.longest):
-                for spelling in (uncapitalised, words):
-                    match = self.translations.get(tuple(spelling[at:end]))
+                for spelling in (lowered, words):
+                    match = self.targets.get(tuple(spelling[at:end]))
                     if match:
                         after, term = end, match
             terms[term] = True
@@ -63,16 +63,16 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
     else:
         name = shown(given)
         lines = read_lines(given)
-    translations: dict[tuple[str, ...], str] = {}
+    targets: dict[tuple[str, ...], str] = {}
     for number, line in enumerate(lines, 1):
-        source, *targets = map(normalise, line.split("\t"))
+        source, *rest = map(normalise, line.split("\t"))
         words = tuple(WORD.findall(source))
-        is_right = words and len(targets) == 1 and all(targets)
+        is_right = words and len(rest) == 1 and all(rest)
         if is_right:
-            is_right = translations.setdefault(words, targets[0]) == targets[0]
+            is_right = targets.setdefault(words, rest[0]) == rest[0]
         if not is_right and line.strip():
             raise ValueError(
-                "Each line of a glossary must be source TAB target, with one target for"
-                f" a source. Received: {name}, line {number}: {line[:60]!r}."
+                "A glossary has lines source TAB target, one target for each source."
+                f" Received: {name}, line {number}: {line[:60]!r}."
             )
-    return Glossary(translations, max(map(len, translations), default=0))
+    return Glossary(targets, max(map(len, targets), default=0))

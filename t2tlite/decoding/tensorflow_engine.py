@@ -275,16 +275,13 @@ def search(
                 keep_top_k=options.sampling_keep_top_k,
                 **common,
             )
-        choose = None
-        if "terms" in extra_inputs:
-            choose = term_choice(extra_inputs["terms"], slots)
         return beam_search(
             model.decode_step,
             start_decoding,
             beam_size=slots,
             length=length,
             n_best=n_best,
-            choose=choose,
+            choose=term_choice(extra_inputs.get("terms"), slots),
             # for XLA, shapes are static
             resize_cache=None if isinstance(length, int) else model.resize_cache,
             **common,

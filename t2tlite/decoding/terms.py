@@ -34,9 +34,9 @@ WORTH = 4.0
 TURN = 1e4
 
 
-def term_choice(terms: Tensor, beam_size: int) -> Choice:
+def term_choice(terms: Tensor | None, beam_size: int) -> Choice | None:
     """Chooses the continuations of hypotheses that shall have all terms of their
-    sentence.
+    sentence; None without terms.
 
     The next token of each term is a continuation of each hypothesis. Until all terms
     are there, EOS is forbidden; where it would be the best token, only a term may
@@ -47,9 +47,11 @@ def term_choice(terms: Tensor, beam_size: int) -> Choice:
             none.
         beam_size: M.
     """
+    if terms is None:
+        return None
     # for greedy search the single best
     wanted = 1 if beam_size == 1 else 2 * beam_size
-    all_tokens = ops.shape(terms)[1] * ops.shape(terms)[2]
+    most = ops.size(terms[0])
 
     def choose(
         state: BeamState, logits: Tensor, allowed: Tensor | None
@@ -85,7 +87,7 @@ def term_choice(terms: Tensor, beam_size: int) -> Choice:
         flat = (-1, count)
         log_probs, order = ops.top_k(ops.reshape(log_probs, flat), count)
         banks = take_slots(ops.reshape(banks, flat), order)
-        priorities = _priorities(log_probs, banks, all_tokens)
+        priorities = _priorities(log_probs, banks, most)
         priorities, best = ops.top_k(priorities, wanted)  # [N, 2M]
         log_probs = take_slots(log_probs, best)
         order = take_slots(order, best)

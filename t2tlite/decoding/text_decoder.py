@@ -133,8 +133,8 @@ class TextDecoder:
             if self.source_encoder.is_blank(source):
                 ids = []
             terms = glossary.terms(source) if glossary else []
-            term_ids = self.target_encoder.encode_batch(terms)
-            to_decode.append(Sentence(ids, start, constraint, term_ids))
+            tokens = self.target_encoder.encode_batch(terms)
+            to_decode.append(Sentence(ids, start, constraint, tokens))
 
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide
