@@ -59,10 +59,10 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
         return None
     if isinstance(given, Mapping):
         name = "the glossary"
-        lines = map("\t".join, given.items())
+        lines = list(map("\t".join, given.items()))
     else:
         name = shown(given)
-        lines = read_lines(given)
+        lines = list(read_lines(given))
     targets: dict[tuple[str, ...], str] = {}
     for number, line in enumerate(lines, 1):
         source, *rest = map(normalise, line.split("\t"))
