@@ -212,7 +212,7 @@ class _BeamSearch:
         if self.beam_size == 1:
             is_final = is_filled(scores[:, 0])
         else:
-            best = ops.max(state.hypotheses.alive_log_probs, axis=1)
+            best = ops.top_k(state.hypotheses.alive_log_probs, 1)[0][:, 0]
             # with all further tokens certain
             best_possible = best / length_penalty(state.max_lengths, self.alpha)
             is_final = scores[:, self.n_best - 1] >= best_possible
