@@ -2,12 +2,13 @@
 
     python benchmarks/glossary.py runs/multi30k multi30k/data/task1/raw
 
-The terms are taken from the references of the split. A term is a source word and a
+The terms are taken from the references of the splits. A term is a source word and a
 target word with a capital letter that
 
 - occur together in training pairs: Dice's coefficient of the two is at least 0.1, and
   among the target words of the references with the source word the greatest,
-- occur together in the split: every reference of a source with the word has the target,
+- occur together in the splits: of the references of sources with the word, at least two
+  thirds have the target,
 - are not kept by themselves: a translation without a glossary lacks the target.
 
 Of those, the terms that most translations lack come first.
@@ -80,13 +81,18 @@ def choose_terms(
             strict=True,
         )
     )
-    nouns_of: dict[str, set[str]] = {}
+    sentences: Counter[str] = Counter()
+    nouns_of: dict[str, Counter[str]] = {}
     for source, reference, _ in rows:
+        sentences.update(source)
         for word in source:
-            nouns_of[word] = nouns_of.get(word, reference) & reference
+            nouns_of.setdefault(word, Counter()).update(reference)
     best: dict[str, str] = {}
     for word, nouns in sorted(nouns_of.items()):
-        ranked = [(coefficients.get((word, noun), 0.0), noun) for noun in nouns]
+        ranked = []
+        for noun, times in nouns.items():
+            if 3 * times >= 2 * sentences[word]:
+                ranked.append((coefficients.get((word, noun), 0.0), noun))
         value, noun = max(ranked, default=(0.0, ""))
         if value >= LEAST_DICE:
             best[word] = noun
@@ -123,21 +129,26 @@ def main() -> None:
     parser.add_argument(
         "text", help="folder with train.en.gz, train.de.gz, SPLIT.en.gz"
     )
-    parser.add_argument("--split", default="test_2016_flickr")
+    parser.add_argument(
+        "--splits", nargs="+", default=["test_2016_flickr", "test_2017_flickr"]
+    )
     parser.add_argument("--terms", type=int, default=200)
     parser.add_argument("--beams", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--output", help="file for the glossary")
     arguments = parser.parse_args()
     model = t2tlite.load(arguments.run)
 
-    def lines(name: str) -> list[str]:
-        return list(read_lines(Path(arguments.text) / f"{name}.gz"))
+    def lines(splits: Sequence[str], language: str) -> list[str]:
+        texts = []
+        for split in splits:
+            texts += read_lines(Path(arguments.text) / f"{split}.{language}.gz")
+        return texts
 
-    sources = lines(f"{arguments.split}.en")
-    references = lines(f"{arguments.split}.de")
-    plain = model.translate(sources)
+    sources = lines(arguments.splits, "en")
+    references = lines(arguments.splits, "de")
+    plain = model.translate(sources, beam_size=arguments.beams[0])
     glossary = choose_terms(
-        dice(lines("train.en"), lines("train.de")),
+        dice(lines(["train"], "en"), lines(["train"], "de")),
         sources,
         references,
         plain,
@@ -158,7 +169,8 @@ def main() -> None:
     print("| beam | glossary | kept | whole words | BLEU | all sentences | seconds |")
     print("|--:|---|--:|--:|--:|--:|--:|")
     for beam_size in arguments.beams:
-        plain = model.translate(sources, beam_size=beam_size)
+        if beam_size != arguments.beams[0]:
+            plain = model.translate(sources, beam_size=beam_size)
         for given in (None, glossary):
             # builds the search
             model.translate(with_terms[:2], beam_size=beam_size, glossary=given)

@@ -100,8 +100,8 @@ class TextDecoder:
         done: Done | None = None,
         origin: Origin = NO_FILE,
         prefix: Sequence[str] | None = None,
-        task: Task | None = None,
         glossary: Glossary | None = None,
+        task: Task | None = None,
     ) -> NBest:
         """The `return_beams` best outputs of each sentence, best first: translations,
         or parses.

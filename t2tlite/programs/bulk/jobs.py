@@ -133,7 +133,7 @@ class DecodeJob:
             done,
             window.origin,
             prefixes,
-            glossary=self.line_format.glossary,
+            self.line_format.glossary,
         )
         if self.line_format.alignments:
             n_best = self.model.aligned(sources, n_best)
