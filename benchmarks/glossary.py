@@ -7,8 +7,8 @@ target word with a capital letter that
 
 - occur together in training pairs: Dice's coefficient of the two is at least 0.1, and
   among the target words of the references with the source word the greatest,
-- occur together in the splits: of the references of sources with the word, at least two
-  thirds have the target,
+- occur together in the splits: of the references of sources with the word, at least
+  --share have the target,
 - are not kept by themselves: a translation without a glossary lacks the target.
 
 Of those, the terms that most translations lack come first.
@@ -71,6 +71,7 @@ def choose_terms(
     references: Sequence[str],
     translations: Sequence[str],
     count: int,
+    share: float,
 ) -> Glossary:
     """The `count` terms, by the rule above."""
     rows = list(
@@ -91,7 +92,7 @@ def choose_terms(
     for word, nouns in sorted(nouns_of.items()):
         ranked = []
         for noun, times in nouns.items():
-            if 3 * times >= 2 * sentences[word]:
+            if times >= share * sentences[word]:
                 ranked.append((coefficients.get((word, noun), 0.0), noun))
         value, noun = max(ranked, default=(0.0, ""))
         if value >= LEAST_DICE:
@@ -133,6 +134,7 @@ def main() -> None:
         "--splits", nargs="+", default=["test_2016_flickr", "test_2017_flickr"]
     )
     parser.add_argument("--terms", type=int, default=200)
+    parser.add_argument("--share", type=float, default=2 / 3)
     parser.add_argument("--beams", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--output", help="file for the glossary")
     arguments = parser.parse_args()
@@ -153,6 +155,7 @@ def main() -> None:
         references,
         plain,
         arguments.terms,
+        arguments.share,
     )
     if arguments.output:
         write_lines(arguments.output, map("\t".join, glossary.items()))
