@@ -131,6 +131,9 @@ class EngineFlags(DecodingFlags):
         "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs and needs"
         " pip install 't2tlite[ctranslate2]'.",
     )
+    glossary: str | None = optional_field(
+        str, "File of lines source TAB target: terms that translations must have."
+    )
 
 
 @dataclasses.dataclass(frozen=True)

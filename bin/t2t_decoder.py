@@ -34,7 +34,8 @@ The scores of given translations, from a file of lines "source TAB target", as l
 
 --decode_hparams=beam_size=4,alpha=0.6,return_beams=3 changes how it decodes; the flag's
 help below lists all options. --prefixes reads lines "source TAB beginning of the
-translation".
+translation". --glossary=FILE names terms, a line "source TAB target" for each:
+translations of sentences with the source have the target.
 
 A translation has two values: log_prob, the natural log-probability of its tokens and
 end-of-sentence token (EOS); and score = log_prob / ((5 + tokens) / 6)^alpha, EOS
@@ -55,8 +56,8 @@ theirs. It takes as long as all of them together:
 split are in RUN1/decodes.
 
 --engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's
-rules too; sampling, min_length, no_repeat_ngram_size, --prefixes and --alignments need
-TensorFlow.
+rules too; sampling, min_length, no_repeat_ngram_size, --prefixes, --glossary and
+--alignments need TensorFlow.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true):
 batch_size counts sentences, extra_length is counted from the longest source of a batch,
@@ -81,7 +82,14 @@ from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flags import flags_of, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
-from t2tlite.decoding.engine import ALIGNMENTS, CTRANSLATE2, PREFIXES, TENSORFLOW
+from t2tlite.decoding.engine import (
+    ALIGNMENTS,
+    CTRANSLATE2,
+    GLOSSARY,
+    PREFIXES,
+    TENSORFLOW,
+)
+from t2tlite.decoding.glossary import open_glossary
 from t2tlite.files import atomic_file, same_file, text_files
 from t2tlite.files.compression import STANDARD_INPUT
 from t2tlite.machine import decoding_threads
@@ -105,6 +113,7 @@ GOES_WITH = (
     ("alignments", LINES),
     ("alignments", ("output_format=jsonl",)),
     ("prefixes", LINES),
+    ("glossary", LINES),
     ("raw_text", LINES),
     ("beam_runner", (FILE,)),
     *((name, (SPLIT,)) for name in ("metrics", "reference", *flags_of(MetricOptions))),
@@ -227,9 +236,11 @@ def main(flags: DecoderFlags) -> None:
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
     options = translator.decode_options(manifest, flags.decode_hparams)
-    used = [name for name in (PREFIXES, ALIGNMENTS) if getattr(flags, name)]
+    features = PREFIXES, ALIGNMENTS, GLOSSARY
+    used = [name for name in features if getattr(flags, name)]
     if flags.engine == CTRANSLATE2:
         CTranslate2Engine.check_supported(options, *used)
+    glossary = open_glossary(flags.glossary)
     _check_files(flags, folders)
     scoring = OF_TASK
     if flags.split:
@@ -249,7 +260,11 @@ def main(flags: DecoderFlags) -> None:
     for note in model.notes:
         say(note)
     line_format = jobs.LineFormat(
-        flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
+        flags.output_format or "",
+        flags.alignments,
+        flags.prefixes,
+        flags.raw_text,
+        glossary,
     )
     kind = jobs.ScoreJob if flags.score_file else jobs.DecodeJob
     job = kind(model, options, line_format)
@@ -289,7 +304,7 @@ def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     source = flags.decode_from_file or flags.score_file
     if source and text_files.check_file(source).is_file():
         next(text_files.read_lines(source), None)  # finds archives and other encodings
-    inputs = flags.files("decode_from_file", "score_file", "reference")
+    inputs = flags.files("decode_from_file", "score_file", "glossary", "reference")
     inputs.append(("standard input", same_file.STANDARD_INPUT_NUMBER))
     inputs += load.run_files(folders, flags.checkpoint_path)
     target = flags.target

@@ -18,6 +18,7 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flags import Flags
 from t2tlite.checked_fields import checked_field, required_field
+from t2tlite.decoding.glossary import open_glossary
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
 
@@ -59,6 +60,7 @@ def main(flags: ServeFlags) -> None:
         decode_hparams=flags.decode_hparams,
         engine=flags.engine,
         quantization=flags.quantization,
+        glossary=open_glossary(flags.glossary),
     )
     serve(runs, flags)
 

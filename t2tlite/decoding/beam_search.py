@@ -41,6 +41,9 @@ ResizeCache = Callable[..., DecodingCache]
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits
 # [N, M, V], lower where a token must not be chosen
 Constraint = Callable[..., Tensor]
+# (state, logits and constrained logits [N, M, V]) -> tokens, log-probabilities, slots
+# and priorities of the continuations to consider, [N, 2M]
+Choice = Callable[..., tuple[Tensor, ...]]
 
 
 class BeamResult(NamedTuple):
@@ -110,6 +113,7 @@ def beam_search(
     n_best: Tensor = 1,
     penalise_unfinished: bool = True,
     constrain: Constraint | None = None,
+    choose: Choice | None = None,
     resize_cache: ResizeCache | None = None,
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
@@ -136,11 +140,15 @@ def beam_search(
             tensor2tensor's have not.
         constrain: lowers the logits of tokens that must not be chosen;
             log-probabilities are those without it.
+        choose: chooses the continuations to consider, by default the best ones, and
+            gives each a priority, by which hypotheses stay alive.
         resize_cache: selects sentences of a cache, and enlarges it. If given, sentences
             that are done leave the batch, and the cache begins with FIRST_CAPACITY. XLA
             cannot compile these changing shapes.
     """
-    search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
+    search = _BeamSearch(
+        decode_step, beam_size, length, alpha, n_best, constrain, choose
+    )
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
     capacity = length
     if resize_cache:
@@ -166,6 +174,7 @@ class _BeamSearch:
     alpha: Tensor
     n_best: Tensor
     constrain: Constraint | None
+    choose: Choice | None
 
     def start(
         self,
@@ -203,7 +212,7 @@ class _BeamSearch:
         if self.beam_size == 1:
             is_final = is_filled(scores[:, 0])
         else:
-            best = state.hypotheses.alive_log_probs[:, 0]
+            best = ops.top_k(state.hypotheses.alive_log_probs, 1)[0][:, 0]
             # with all further tokens certain
             best_possible = best / length_penalty(state.max_lengths, self.alpha)
             is_final = scores[:, self.n_best - 1] >= best_possible
@@ -251,14 +260,21 @@ class _BeamSearch:
         if self.constrain:
             allowed = self.constrain(logits, old.alive_ids, state.step, state.sentences)
         # [B, 2M]
-        tokens, log_probs, slots = _best_continuations(
-            logits, allowed, old.alive_log_probs, self.beam_size
-        )
+        if self.choose:
+            tokens, log_probs, slots, priorities = self.choose(state, logits, allowed)
+        else:
+            tokens, log_probs, slots = _best_continuations(
+                logits, allowed, old.alive_log_probs, self.beam_size
+            )
         ids = take_slots(old.alive_ids, slots) * (1 - here)  # [B, 2M, L]
         ids = ids + tokens[:, :, None] * here
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
         unended = ops.where(is_end, NEVER, log_probs)
         alive_log_probs, alive = ops.top_k(unended, self.beam_size)  # [B, M]
+        if self.choose:
+            priorities = ops.where(is_end, NEVER, priorities)
+            _, alive = ops.top_k(priorities, self.beam_size)
+            alive_log_probs = take_slots(unended, alive)
 
         is_finished = is_end & is_filled(log_probs)
         scores = log_probs / length_penalty(state.step + 1, self.alpha)

@@ -187,7 +187,7 @@ def bracket_constraint(
         least = ops.stack([ops.full_like(least, FORBIDDEN), least], axis=2)
         values = ops.maximum(values, least)
         values = ops.where(ops.equal(single, PAD), FORBIDDEN, values)
-        return _put(allowed, single, values)
+        return put(allowed, single, values)
 
     return constrain
 
@@ -217,10 +217,10 @@ def _progress(classes: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     return depth, innermost, _last(is_word, places), nested, words
 
 
-def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
+def put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
     """The logits [N, M, V] with these values of some tokens, both [N, M, K]."""
     rows = ops.reshape(logits, (-1, logits.shape[-1]))
-    count = tokens.shape[2]
+    count = ops.shape(tokens)[2]
     at = ops.repeat(indices(ops.shape(rows)[0]), count)
     # [N * M * K, 2]
     places = ops.stack([at, ops.reshape(tokens, (-1,))], axis=1)

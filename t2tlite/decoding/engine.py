@@ -34,8 +34,9 @@ ENGINES = (TENSORFLOW, CTRANSLATE2)
 # What an engine may support besides fields of DecodeHParams.
 PREFIXES = "prefixes"
 ALIGNMENTS = "alignments"
+GLOSSARY = "glossary"
 OPTIONS = [field.name for field in dataclasses.fields(DecodeHParams)]
-EVERYTHING = frozenset([*OPTIONS, PREFIXES, ALIGNMENTS])
+EVERYTHING = frozenset([*OPTIONS, PREFIXES, ALIGNMENTS, GLOSSARY])
 
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
 # The default size of a batch: source tokens, padding counted; and positions
@@ -66,11 +67,13 @@ class Sentence(NamedTuple):
         ids: the tokens of the source.
         prefix: the tokens with which each hypothesis begins.
         constraint: the sequences that are allowed; None for all.
+        terms: sequences of tokens that each hypothesis has.
     """
 
     ids: Ids
     prefix: Ids = ()
     constraint: Bracketing | None = None
+    terms: Rows = ()
 
 
 class TokenHypothesis(NamedTuple):
@@ -169,7 +172,7 @@ class Engine(abc.ABC):
     Attributes:
         name: TENSORFLOW or CTRANSLATE2.
         supported: the fields of DecodeHParams that may differ from their defaults,
-            PREFIXES and ALIGNMENTS.
+            PREFIXES, ALIGNMENTS and GLOSSARY.
         quantization: how the weights are stored; "" as they were trained.
         max_positions: the number of positions that the model can represent, or None if
             there is no limit.
@@ -437,8 +440,10 @@ def check_supported(
     not supported.
 
     `who` is the engine or the format of an export, for the message; the features are
-    PREFIXES or ALIGNMENTS.
+    PREFIXES, ALIGNMENTS or GLOSSARY.
     """
+    if GLOSSARY in features and options.samples:
+        raise ValueError("A glossary needs beam search. Received: sampling.")
     received = {}
     for name, (value, _) in options.diff(type(options)()).items():
         received[name] = f"{name}={value}"

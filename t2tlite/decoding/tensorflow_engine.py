@@ -6,6 +6,7 @@ given targets.
 
 import dataclasses
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from t2tlite.decoding.engine import (
     rules_of,
 )
 from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.terms import term_choice
 from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
@@ -74,11 +76,13 @@ class TensorFlowEngine(Engine):
     ) -> TokenNBest:
         length = self._padded(int(limits.max()))
         extra_inputs: dict[str, Any] = {}
-        sources, prefixes, constraints = zip(*sentences, strict=True)
+        sources, prefixes, constraints, terms = zip(*sentences, strict=True)
         if any(prefixes):
             extra_inputs["prefixes"] = _block(prefixes, length)
         if any(constraints):
             extra_inputs["brackets"] = _brackets(constraints)
+        if any(terms):
+            extra_inputs["terms"] = _terms(terms)
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sources, length, options)
         with self._building:
@@ -172,6 +176,18 @@ def _brackets(constraints: Sequence[Bracketing]) -> tuple[np.ndarray, ...]:
     return all_classes[0], _block(tokens, width), _block(choices, width, ABSENT)
 
 
+def _terms(terms: Sequence[Rows]) -> np.ndarray:
+    """The terms of each sentence: int32 [B, K, P]. K and P are powers of 2, so that XLA
+    compiles few shapes.
+    """
+    most = 1 << max(map(len, terms)).bit_length()
+    longest = 1 << max(map(len, itertools.chain(*terms))).bit_length()
+    block: np.ndarray = np.full((len(terms), most, longest), PAD, np.int32)
+    for at, rows in enumerate(terms):
+        block[at, : len(rows)] = _block(rows, longest)
+    return block
+
+
 def _uniforms(sources: Rows, length: int, options: DecodeHParams) -> np.ndarray:
     """Random numbers float32 [B, M, L]; those of a sentence depend only on it and the
     seed.
@@ -227,7 +243,8 @@ def search(
 
     Args:
         extra_inputs: "prefixes", int32 [B, L]; "uniforms", float32 [B, M, L], which
-            sampling requires; "brackets", the first arguments of `bracket_constraint`.
+            sampling requires; "brackets", the first arguments of `bracket_constraint`;
+            "terms", int32 [B, K, P], see `term_choice`.
     """
     rules = rules_of(options)
     brackets = None
@@ -264,6 +281,7 @@ def search(
             beam_size=slots,
             length=length,
             n_best=n_best,
+            choose=term_choice(extra_inputs.get("terms"), slots),
             # for XLA, shapes are static
             resize_cache=None if isinstance(length, int) else model.resize_cache,
             **common,

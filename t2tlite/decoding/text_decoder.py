@@ -11,7 +11,8 @@ from typing import NamedTuple, Self, Unpack
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
-from t2tlite.decoding.engine import Done, Engine, Sentence, rules_of
+from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence, rules_of
+from t2tlite.decoding.glossary import Glossary
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
@@ -99,6 +100,7 @@ class TextDecoder:
         done: Done | None = None,
         origin: Origin = NO_FILE,
         prefix: Sequence[str] | None = None,
+        glossary: Glossary | None = None,
         task: Task | None = None,
     ) -> NBest:
         """The `return_beams` best outputs of each sentence, best first: translations,
@@ -109,10 +111,12 @@ class TextDecoder:
         sentence begins with its `prefix`, which may be empty; white space at its ends
         does not count, and its last word may be continued. `done` is called with the
         number of sentences after each batch. `task` makes the outputs, by default
-        `task_under`.
+        `task_under`. Outputs have the terms of the `glossary`.
         """
         rules = rules_of(options)
         task = task or self.task_under(options)
+        if glossary:
+            self.engine.check_supported(options, GLOSSARY)
         sources = list(map(task.source, sentences))
         if prefix is None:
             prefix = [""] * len(sources)
@@ -128,7 +132,9 @@ class TextDecoder:
                 constraint = task.constraint(source, self.target_encoder)
             if self.source_encoder.is_blank(source):
                 ids = []
-            to_decode.append(Sentence(ids, start, constraint))
+            terms = glossary.terms(source) if glossary else []
+            tokens = self.target_encoder.encode_batch(terms)
+            to_decode.append(Sentence(ids, start, constraint, tokens))
 
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide

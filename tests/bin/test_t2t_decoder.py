@@ -61,6 +61,16 @@ def test_compressed_input_and_output(decode, tmp_path, ending, module):
     assert module.decompress(target.read_bytes()).decode() == expected
 
 
+def test_glossary(decode, tmp_path):
+    source = write(tmp_path / "in.txt", "red cat sees dog\n\nhorse bites bird\n")
+    flag = f"--decode_from_file={source}"
+    free = decode(flag).out.splitlines()
+    glossary = write(tmp_path / "terms.tsv", "cat\tKatzenklo vogel\nlion\tmaus\n")
+    first, *others = decode(flag, f"--glossary={glossary}").out.splitlines()
+    assert "Katzenklo vogel" in first
+    assert others == free[1:]
+
+
 def test_n_best(decode, model, tmp_path):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
     flags = f"--decode_from_file={source}", "--decode_hparams=return_beams=3"

@@ -79,11 +79,16 @@ def test_a_port_in_use(capsys, tiny_run):
         ("--host=no.such.host.invalid", "--port must be free here. Received: 'no.such.host.invalid'"),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
+        ("--glossary=absent.tsv", "Received: absent.tsv, which does not exist."),
+        ("--glossary=GLOSSARY --engine=ctranslate2", "Received: glossary. Leave it out"),
+        ("--glossary=GLOSSARY --languages=en-de:<2de>,en-fr:<2fr>", "--glossary is of one language pair. Received: [ServedPair(run='"),
     ],
 )  # fmt: skip
-def test_bad_flags(capsys, tiny_run, flag, message):
-    flags = f"--output_dir={tiny_run.run}", flag.replace("RUN", str(tiny_run.run))
-    assert message in refused(capsys, *flags)
+def test_bad_flags(capsys, tiny_run, tmp_path, flag, message):
+    glossary = tmp_path / "terms.tsv"
+    glossary.write_text("cat\tkatze\n", encoding="utf-8")
+    flag = flag.replace("RUN", str(tiny_run.run)).replace("GLOSSARY", str(glossary))
+    assert message in refused(capsys, f"--output_dir={tiny_run.run}", *flag.split())
 
 
 def test_without_the_extra_the_message_says_what_to_install(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import rules_of
+from t2tlite.decoding.glossary import Glossary
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.part import KEY_DIGITS, WHOLE, Window, WindowOutput
@@ -41,6 +42,7 @@ class LineFormat:
     alignments: bool = False  # word alignments in JSON
     prefixes: bool = False  # an input line is "source TAB prefix", or a source alone
     raw_text: bool = False  # of a parser: punctuation is separated from words first
+    glossary: Glossary | None = None  # terms that the outputs have
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +127,14 @@ class DecodeJob:
 
     def _outputs(self, window: Window, done: Done) -> WindowOutputs:
         sources, prefixes = self._columns(window)
-        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
+        n_best = self.model.decode(
+            sources,
+            self.options,
+            done,
+            window.origin,
+            prefixes,
+            self.line_format.glossary,
+        )
         if self.line_format.alignments:
             n_best = self.model.aligned(sources, n_best)
         return sources, n_best

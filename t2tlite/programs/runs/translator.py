@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import (
     Any,
@@ -23,6 +23,7 @@ from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Engine, Sentence, rules_of
+from t2tlite.decoding.glossary import open_glossary
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
@@ -132,19 +133,22 @@ class Translator(TextDecoder):
         sentences: list[str],
         *,
         prefix: str | Iterable[str] | None = None,
+        glossary: str | Path | Mapping[str, str] | None = None,
         **options: Unpack[DecodeOptions],
     ) -> list[str]:
         """The best translation of each sentence, in order; a blank sentence stays
         blank.
 
         A translation begins with its `prefix`, which may be empty. Its last word may be
-        continued, even if a space follows it.
+        continued, even if a space follows it. It has the terms of the `glossary`, a
+        dict or a file of lines "source TAB target".
         """
         n_best = self.decode(
             sentences,
             self.options(**options),
             prefix=None if prefix is None else as_list(prefix),
             task=self.task.as_sequences(),
+            glossary=open_glossary(glossary),
         )
         return [outputs[0].text for outputs in n_best]
 

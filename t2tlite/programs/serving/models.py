@@ -19,9 +19,10 @@ from t2tlite.data.language_codes import (
     parse_language,
 )
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
+from t2tlite.decoding.engine import ALIGNMENTS, GLOSSARY, TENSORFLOW
+from t2tlite.decoding.glossary import Glossary
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.runs.load import load, run_dataset
+from t2tlite.programs.runs.load import check_engine_options, load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving import batching, requests, schemas
 from t2tlite.programs.serving.options import ServedRunOptions
@@ -113,9 +114,14 @@ def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
         folder.hparams()
         manifest = folder.manifest()
         find_checkpoint(folder.path, options.checkpoint_path)
-        decode_options(manifest, options.decode_hparams)
+        decoding = decode_options(manifest, options.decode_hparams)
+        features = [GLOSSARY] * bool(options.glossary)
+        check_engine_options(options.engine, decoding, *features)
         manifests.append(manifest)
-    return served_pairs(options.runs, manifests, options.languages)
+    pairs = served_pairs(options.runs, manifests, options.languages)
+    if options.glossary and (len(pairs) > 1 or pairs[0].target == TREE):
+        raise ValueError(f"--glossary is of one language pair. Received: {pairs}.")
+    return pairs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,6 +135,7 @@ class ServedModel:
     # before every source, for a model that translates to several languages
     tag: str = ""
     examples: tuple[str, ...] = ()
+    glossary: Glossary | None = None
 
     @property
     def makes_trees(self) -> bool:
@@ -153,7 +160,7 @@ class ServedModel:
             parses = self.translator.parse(sentences, **dataclasses.asdict(options))
             return [[parse] for parse in parses]
         sources = self.tagged(sentences)
-        n_best = self.translator.decode(sources, options)
+        n_best = self.translator.decode(sources, options, glossary=self.glossary)
         if aligned:
             return self.translator.aligned(sources, n_best, len(self.tag.split()))
         return n_best
@@ -276,7 +283,9 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         translator.engine.threads = 1  # a worker decodes its batch by itself
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
-        model = ServedModel(translator, source, target, defaults, tag, examples)
+        model = ServedModel(
+            translator, source, target, defaults, tag, examples, options.glossary
+        )
         # so that the first request is quick; with CTranslate2, one for attention would
         # load TensorFlow
         if translator.engine.name == TENSORFLOW:

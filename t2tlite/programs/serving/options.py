@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2tlite.checked_fields import CheckedFields, checked_field, optional_field
 from t2tlite.decoding.engine import TENSORFLOW
+from t2tlite.decoding.glossary import Glossary
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_FIELDS = 1000  # of a form
@@ -134,3 +135,4 @@ class ServedRunOptions:
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW
     quantization: str | None = None  # of CTranslate2's weights; by default float32
+    glossary: Glossary | None = None  # of the only language pair

@@ -81,10 +81,10 @@ class Gated(Changed):
         super().__init__(translator)
         self.gate, self.seen = threading.Event(), list[str]()
 
-    def decode(self, sentences: list[str], options: DecodeHParams) -> Any:
+    def decode(self, sentences: list[str], options: DecodeHParams, **more: Any) -> Any:
         self.seen += sentences
         assert self.gate.wait(WAIT_S)
-        return self._translator.decode(sentences, options)
+        return self._translator.decode(sentences, options, **more)
 
 
 def tree_of(sentence: str) -> Tree:

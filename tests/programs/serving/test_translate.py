@@ -16,6 +16,8 @@ from running import Changed, running, served
 import t2tlite
 from t2tlite.tasks.task import TextToTextTask
 
+from t2tlite.decoding.glossary import open_glossary
+
 SENTENCES = [
     "red cat sees dog",
     "bird likes fish now",
@@ -42,6 +44,20 @@ def streamed(server, q, **more):
     ) as response:
         assert response.headers["content-type"] == "application/x-ndjson"
         return [json.loads(line) for line in response.iter_lines()]
+
+
+def test_glossary_of_the_server(server, translator):
+    with running(
+        [served(translator, glossary=open_glossary({"dog": "maus"}))]
+    ) as other:
+        for more in ({}, {"beam_size": 1}):
+            texts = translate(other, SENTENCES, **more)["translatedText"]
+            plain = translate(server, SENTENCES, **more)["translatedText"]
+            for sentence, text, without in zip(SENTENCES, texts, plain, strict=True):
+                if "dog" in sentence:
+                    assert "maus" in text
+                elif not more:
+                    assert text == without
 
 
 def test_segments_keep_white_space_and_have_hypotheses(server, translator):

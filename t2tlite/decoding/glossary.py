@@ -1,0 +1,78 @@
+"""Glossaries: which terms a translation must have, from the words of its source."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from t2tlite.files.text_files import read_lines, shown
+from t2tlite.vocabularies.normalisation import normalise
+
+# or a punctuation mark, or another symbol
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Glossary:
+    """Terms of the source language with their translations.
+
+    Attributes:
+        targets: the translation of each term, by the words of the term.
+        longest: the most words of a term.
+    """
+
+    targets: Mapping[tuple[str, ...], str]
+    longest: int
+
+    def terms(self, source: str) -> list[str]:
+        """The translations of the terms in a sentence, each once.
+
+        A term is a sequence of whole words. Of two that overlap, the one that begins
+        first counts, and of two that begin at one word the longer one. A sentence may
+        begin with a capital letter that the term does not have.
+        """
+        text = normalise(source)
+        words = WORD.findall(text)
+        lowered = WORD.findall(text[:1].lower()[:1] + text[1:])
+        terms = {}
+        at = 0
+        while at < len(words):
+            after = at + 1
+            term = ""
+            for end in range(after, after + self.longest):
+                for spelling in (lowered, words):
+                    match = self.targets.get(tuple(spelling[at:end]))
+                    if match:
+                        after, term = end, match
+            terms[term] = True
+            at = after
+        return list(filter(None, terms))
+
+
+def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | None:
+    """The glossary in a file of lines "source TAB target", or of a mapping.
+
+    Blank lines do not count. Raises ValueError, which names the line, for one without a
+    source or a target, or with another target than a line before has for its source.
+    """
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        name = "the glossary"
+        lines = list(map("\t".join, given.items()))
+    else:
+        name = shown(given)
+        lines = list(read_lines(given))
+    targets: dict[tuple[str, ...], str] = {}
+    for number, line in enumerate(lines, 1):
+        source, *rest = map(normalise, line.split("\t"))
+        words = tuple(WORD.findall(source))
+        is_right = words and len(rest) == 1 and all(rest)
+        if is_right:
+            is_right = targets.setdefault(words, rest[0]) == rest[0]
+        if not is_right and line.strip():
+            raise ValueError(
+                "A glossary has lines source TAB target, one target for each source."
+                f" Received: {name}, line {number}: {line[:60]!r}."
+            )
+    return Glossary(targets, max(map(len, targets), default=0))

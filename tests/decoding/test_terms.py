@@ -1,0 +1,137 @@
+"""Beam search with terms against exhaustive search, and glossaries through the Python
+API.
+"""
+
+import numpy as np
+import pytest
+from table_model import BEAM, TableModel
+
+from t2tlite.decoding.glossary import open_glossary
+from t2tlite.decoding.terms import term_choice
+from t2tlite.types import EOS
+
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "horse bites bird",
+    "fish likes mouse never",
+    "dog hears white cat now",
+]
+
+
+def next_tokens(terms, body):
+    """The token with which each term that is not complete goes on."""
+    tokens = []
+    for term in terms:
+        size = len(term)
+        done = 0
+        for length in range(1, size):
+            if body[-length:] == term[:length]:
+                done = length
+        if term not in [body[at : at + size] for at in range(len(body))]:
+            tokens.append(term[done])
+    return tokens
+
+
+def test_as_exhaustive_search():
+    """All sequences with the terms that begin one where the model would end before."""
+    table = TableModel(sentences=4)
+    terms = [[(2, 3)], [(4,), (2,)], [], [(3, 3), (3,)]]
+    block = np.zeros((4, 2, 3), np.int32)
+    for b, rows in enumerate(terms):
+        for k, term in enumerate(rows):
+            block[b, k, : len(term)] = term
+    choose = term_choice(block, BEAM)
+    result = table.search([0, 1, 2, 3], [4] * 4, BEAM, 0.6, n_best=BEAM, choose=choose)
+    for b in range(4):
+        expected = []
+        for score, tokens in table.exhaustive(b, 4, 0.6):
+            is_allowed = True
+            for i, token in enumerate(tokens):
+                due = next_tokens(terms[b], tokens[:i])
+                ends = table.logits(b, tokens[:i]).argmax() == EOS
+                if due and token not in due:
+                    is_allowed &= not ends and token != EOS
+            if is_allowed:
+                expected.append((score, tokens))
+        table.check(result, b, expected)
+
+
+def test_terms_are_in_translations_alone_and_together(model):
+    """Words that the model would not choose, of one token and of several."""
+    glossary = {"cat": "hund", "likes": "Katzenklo", "white cat": "vogel fisch"}
+    free = model.decode(SENTENCES, model.options())
+    translations = model.translate(SENTENCES, glossary=glossary)
+    wanted = [["hund"], [], [], ["Katzenklo"], ["vogel fisch"]]
+    for sentence, text, terms, plain in zip(
+        SENTENCES, translations, wanted, free, strict=True
+    ):
+        assert all(f" {term}" in f" {text}" for term in terms)
+        assert terms or text == plain[0].text
+        assert model.translate(sentence, glossary=glossary) == text
+    both = {"red": "Katzenklo", "dog": "vogel", "sees": "vogel"}
+    for size in (1, 4, 12):
+        [text] = model.translate(SENTENCES[:1], glossary=both, beam_size=size)
+        assert "Katzenklo" in text
+        assert "vogel" in text
+    other = open_glossary({"lion": "löwe"})
+    assert model.decode(SENTENCES, model.options(), glossary=other) == free
+
+
+def test_log_prob_is_the_models(model):
+    sentence = "red cat sees dog"
+    glossary = open_glossary({"cat": "hund", "dog": "vogel"})
+    for output in model.decode(
+        [sentence], model.options(return_beams=4), glossary=glossary
+    )[0]:
+        assert tuple(model.target_encoder.encode(output.text)) == output.ids
+        assert model.score(sentence, output.text) == pytest.approx(
+            output.log_prob, abs=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a dog, a cat", ["Hund", "Katze"]),
+        ("Dog sees Cat", ["Hund"]),
+        ("Dog days, Dog days", ["Hundstage"]),
+        ("hot  dog's hot dog days dog", ["Hotdog", "Hund"]),
+        ("hotdog dogs bird-dog", ["Hund"]),
+        ("cafe\u0301 Polish polish", ["Café", "polnisch", "Politur"]),
+        ("Polish", ["polnisch"]),
+        ("DOG.", []),
+    ],
+)  # fmt: skip
+def test_terms_of_a_sentence(source, expected):
+    glossary = {
+        "dog": "Hund",
+        "cat": "Katze",
+        "dog days": "Hundstage",
+        "hot dog": "Hotdog",
+    }
+    glossary |= {"café": "Cafe\u0301", "polish": "Politur", "Polish": "polnisch"}
+    assert open_glossary(glossary).terms(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"dog\tHund\ncat\n", "line 2: 'cat'"),
+        (b"dog\tHund\n\n\tKatze\n", "line 3: "),
+        (b"dog\t \n", "line 1: "),
+        (b"dog\tHund\tm\n", "line 1: "),
+        (b"dog\tHund\ncat\tKatze\ndog\tRuede\n", "line 3: 'dog.tRuede'"),
+        (b"dog\tH\xfcnd\n", "line 1: text must be UTF-8"),
+    ],
+)
+def test_malformed_files(tmp_path, text, line):
+    path = tmp_path / "glossary.tsv"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=f"glossary.tsv, {line}"):
+        open_glossary(path)
+
+
+def test_samples_have_no_glossary(model):
+    with pytest.raises(ValueError, match=r"needs beam search\. Received: s"):
+        model.translate("cat", glossary={"cat": "hund"}, sampling_method="random")
