@@ -69,10 +69,10 @@ SWEEPS = {
     ),
     "datagen": Sweep(
         "Data generation, from text to token shards with a vocabulary of 8,000 pieces."
-        " Memory is that of all processes together. WMT's 36 million English-French"
-        " pairs were not measured; each pair costs the same, so they should take about"
-        " twelve times as long as 3 million. Memory holds a sample of the text, then a"
-        " few chunks of pairs for each process, whatever the number of pairs.",
+        " WMT's 36 million English-French pairs were not measured; each pair costs the"
+        " same, so they should take about twelve times as long as 3 million. Memory"
+        " holds a sample of the text, then a chunk of pairs, whatever the number of"
+        " pairs.",
         "training pairs",
         (3_000, 30_000, 300_000, 3_000_000),
         "datagen_throughput --pairs={value}",

@@ -14,9 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from running import Changed, running, served
 
 import t2tlite
-from t2tlite.tasks.task import TextToTextTask
-
 from t2tlite.decoding.glossary import open_glossary
+from t2tlite.tasks.task import TextToTextTask
 
 SENTENCES = [
     "red cat sees dog",
