@@ -96,7 +96,8 @@ def product(x: Tensor, kernel: Tensor) -> Tensor:
     if len(kernel.shape) == 3:
         return side_by_side(ops.matmul(x[None], kernel))
     if x.dtype != "float32" and rows is not None and rows <= FEW_ROWS:
-        return ops.transpose(ops.matmul(kernel, ops.transpose(x)))
+        columns = ops.matmul(kernel, ops.transpose(x))  # [units, N]
+        return ops.stack(ops.unstack(columns, axis=1))
     # TensorFlow fuses the transpose into the product
     return ops.matmul(x, ops.transpose(kernel))
 
