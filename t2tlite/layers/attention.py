@@ -18,7 +18,7 @@ import keras
 from keras import ops
 
 from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
-from t2tlite.layers.sublayer import Dense, Dropout, prepare, side_by_side
+from t2tlite.layers.sublayer import Dense, Dropout, prepare_kernel, side_by_side
 from t2tlite.types import PAD, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
@@ -291,7 +291,9 @@ class MultiHeadAttention(keras.layers.Layer):
         """The kernels of each head side by side, [H, D, N], in the compute dtype; that
         of the query scaled by 1/sqrt(d_k).
         """
-        return prepare(self.query.kernel, lambda: self._side_by_side(*projections))
+        return prepare_kernel(
+            self.query.kernel, lambda: self._side_by_side(*projections)
+        )
 
     def _side_by_side(self, *projections: Dense) -> Tensor:
         kernels = []

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2tlite.layers.sublayer import FEW_ROWS, few_rows_kernel, prepare, product
+from t2tlite.layers.sublayer import FEW_ROWS, few_rows_kernel, prepare_kernel, product
 from t2tlite.types import PAD, Tensor
 
 
@@ -73,7 +73,7 @@ class Embedding(keras.layers.Layer):
         def transposed() -> Tensor:
             return few_rows_kernel(ops.transpose(self.weight), "float32")
 
-        return (prepare(self.weight, transposed),)
+        return (prepare_kernel(self.weight, transposed),)
 
     def logits(self, x: Tensor, kernel: tuple[Tensor, ...] = ()) -> Tensor:
         """[..., D] -> float32 [..., V]; with its `step_kernel`, if there is one.

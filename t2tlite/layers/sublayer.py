@@ -48,8 +48,8 @@ _prepared = contextvars.ContextVar[dict[int, Tensor] | None]("prepared", default
 
 @contextlib.contextmanager
 def prepared_once(kernels: dict[int, Tensor] | None) -> Iterator[None]:
-    """A scope for searches with weights that do not change: `prepare` computes each
-    kernel once and keeps it in `kernels`; with None, once a search.
+    """A scope for searches with weights that do not change: `prepare_kernel` computes
+    each kernel once and keeps it in `kernels`; with None, once a search.
     """
     token = _prepared.set(kernels)
     try:
@@ -58,7 +58,7 @@ def prepared_once(kernels: dict[int, Tensor] | None) -> Iterator[None]:
         _prepared.reset(token)
 
 
-def prepare(variable: Variable, compute: Callable[[], Tensor]) -> Tensor:
+def prepare_kernel(variable: Variable, compute: Callable[[], Tensor]) -> Tensor:
     """What `compute` makes of a variable (and others) for the steps of a search."""
     kernels = _prepared.get()
     if kernels is None:
@@ -132,7 +132,9 @@ class Dense(keras.layers.Dense):
         """
         if rows is not None and rows <= FEW_ROWS:
             dtype = self.compute_dtype
-            kernel = prepare(self.kernel, lambda: few_rows_kernel(self.kernel, dtype))
+            kernel = prepare_kernel(
+                self.kernel, lambda: few_rows_kernel(self.kernel, dtype)
+            )
             return (kernel,)
         if self.compute_dtype == "float32" and cpu_ends_at_avx2():
             return (ops.transpose(self.kernel),)
