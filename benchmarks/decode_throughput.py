@@ -100,7 +100,8 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         if not hparams.jit_compile:
             how["resize_cache"] = model.resize_cache
         # as the engine of a run does
-        with scope_of(weights), prepared_once(kernels), forward_only():
+        arranged = prepared_once(kernels, tf.init_scope)
+        with scope_of(weights), arranged, forward_only():
             return beam_search(
                 decode_step,
                 functools.partial(model.start_decoding, inputs, job.beam_size),

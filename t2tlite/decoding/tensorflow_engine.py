@@ -108,7 +108,8 @@ class TensorFlowEngine(Engine):
             self._values = cast_values(self.model)
 
         def search_batch(*arguments: Any) -> BeamResult:
-            with scope_of(self._values), prepared_once(self._kernels):
+            kernels = prepared_once(self._kernels, tf.init_scope)
+            with scope_of(self._values), kernels:
                 return search(self.model, options, *arguments)
 
         return _as_graph(search_batch, self.jit_compile)

@@ -76,7 +76,7 @@ class Embedding(keras.layers.Layer):
         return (prepare_kernel(self.weight, transposed),)
 
     def logits(self, x: Tensor, kernel: tuple[Tensor, ...] = ()) -> Tensor:
-        """[..., D] -> float32 [..., V]; with its `step_kernel`, if there is one.
+        """[..., D] -> float32 [..., V]. `kernel` is the one for few rows, if any.
 
         Raises ValueError for a symbolic tensor of a functional model, which would
         contain the matrix as a constant.

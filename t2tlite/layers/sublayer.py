@@ -12,6 +12,7 @@ one.
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import numpy as np
@@ -43,15 +44,22 @@ def forward_only() -> Iterator[None]:
         _forward_only.reset(token)
 
 
-_prepared = contextvars.ContextVar[dict[int, Tensor] | None]("prepared", default=None)
+_prepared: contextvars.ContextVar[Any] = contextvars.ContextVar(
+    "prepared", default=(None, contextlib.nullcontext)
+)
 
 
 @contextlib.contextmanager
-def prepared_once(kernels: dict[int, Tensor] | None) -> Iterator[None]:
+def prepared_once(
+    kernels: dict[int, Tensor] | None,
+    outside: Callable[[], contextlib.AbstractContextManager[None]],
+) -> Iterator[None]:
     """A scope for searches with weights that do not change: `prepare_kernel` computes
-    each kernel once and keeps it in `kernels`; with None, once a search.
+    each kernel once, and keeps it in `kernels`; with None, once a search.
+
+    `outside` is a scope outside the graph of a search.
     """
-    token = _prepared.set(kernels)
+    token = _prepared.set((kernels, outside))
     try:
         yield
     finally:
@@ -60,14 +68,12 @@ def prepared_once(kernels: dict[int, Tensor] | None) -> Iterator[None]:
 
 def prepare_kernel(variable: Variable, compute: Callable[[], Tensor]) -> Tensor:
     """What `compute` makes of a variable (and others) for the steps of a search."""
-    kernels = _prepared.get()
+    kernels, outside = _prepared.get()
     if kernels is None:
         return compute()
     key = id(variable)
     if key not in kernels:
-        import tensorflow as tf  # also runs with JAX alone
-
-        with tf.init_scope():  # not in the graph of the search
+        with outside():
             kernels[key] = compute()
     return kernels[key]
 
