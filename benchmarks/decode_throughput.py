@@ -27,8 +27,8 @@ with quiet_stderr():
 
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.tensorflow_engine import cast_kernels
-from t2tlite.layers.sublayer import forward_only
+from t2tlite.decoding.tensorflow_engine import cast_values, scope_of
+from t2tlite.layers.sublayer import forward_only, prepared_once
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.strategy import make_strategy, with_choices
 from t2tlite.types import EOS, DecodingCache, Tensor
@@ -81,6 +81,8 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
     returns the length of the best result.
     """
     model = Transformer.from_hparams(hparams, job.vocab_size, job.vocab_size)
+    weights = cast_values(model)
+    kernels: dict[int, Tensor] = {}
     forbidden = tf.one_hot(EOS, job.vocab_size, on_value=-1e9, off_value=0.0)
 
     def decode_step(*arguments: Tensor) -> tuple[Tensor, DecodingCache]:
@@ -97,7 +99,9 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         }
         if not hparams.jit_compile:
             how["resize_cache"] = model.resize_cache
-        with cast_kernels(model), forward_only():  # as the engine does
+        # as the engine of a run does
+        arranged = prepared_once(kernels, tf.init_scope)
+        with scope_of(weights), arranged, forward_only():
             return beam_search(
                 decode_step,
                 functools.partial(model.start_decoding, inputs, job.beam_size),

@@ -31,7 +31,7 @@ from t2tlite.decoding.engine import (
 )
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.terms import term_choice
-from t2tlite.layers.sublayer import forward_only
+from t2tlite.layers.sublayer import forward_only, prepared_once
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
 
@@ -41,8 +41,8 @@ MAX_SEARCHES = 32
 
 class TensorFlowEngine(Engine):
     """Computes with a Keras model. With `jit_compile`, XLA compiles a search once for
-    each padded shape. With `frozen`, weights that change later may not be used: those
-    of 16 bits are cast once for all searches.
+    each padded shape. With `frozen`, weights that change after the first search may
+    not be used: they are cast and arranged once for all searches.
 
     Building a search takes seconds, so options share those that they can: alpha and, of
     a beam, the number of hypotheses that are returned are inputs of a search. The
@@ -58,9 +58,9 @@ class TensorFlowEngine(Engine):
         super().__init__("", model.max_positions, model.count_params())
         self.model = model
         self.jit_compile = jit_compile
-        self._frozen: list[tuple[Variable, Tensor]] = []
-        if frozen and model.compute_dtype != "float32":
-            self._frozen = cast_values(model)
+        self.frozen = frozen
+        self._values: list[tuple[Variable, Tensor]] = []
+        self._kernels: dict[int, Tensor] | None = {} if frozen else None
         self._log_probs = _as_graph(functools.partial(log_probs, model))
         self._weights = _as_graph(model.attention)
         self._mean_weights = _as_graph(functools.partial(mean_cross_attention, model))
@@ -108,9 +108,12 @@ class TensorFlowEngine(Engine):
 
     def _build_search(self, options: DecodeHParams) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options."""
+        if self.frozen and not self._values:
+            self._values = cast_values(self.model)
 
         def search_batch(*arguments: Any) -> BeamResult:
-            with _scope_of(self._frozen):
+            kernels = prepared_once(self._kernels, tf.init_scope)
+            with scope_of(self._values), kernels:
                 return search(self.model, options, *arguments)
 
         return _as_graph(search_batch, self.jit_compile)
@@ -313,10 +316,10 @@ def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
     So they are read and cast once a search rather than at each position, which makes
     bfloat16 a sixth faster on a CPU.
     """
-    return _scope_of(cast_values(model))
+    return scope_of(cast_values(model))
 
 
-def _scope_of(values: Iterable[tuple[Variable, Tensor]]) -> keras.StatelessScope:
+def scope_of(values: Iterable[tuple[Variable, Tensor]]) -> keras.StatelessScope:
     """A scope in which variables have these values."""
     scope = keras.StatelessScope()
     for update in values:
@@ -328,7 +331,10 @@ def cast_values(model: DecodingModel) -> list[tuple[Variable, Tensor]]:
     """The model's variables with their values, of matrices in the compute dtype."""
     values = []
     for variable in model.trainable_variables:
-        value = tf.convert_to_tensor(variable.value)
+        value = variable.value
+        # a value of the scope stays outside the graph
+        if isinstance(value, tf.Variable):
+            value = tf.convert_to_tensor(value)
         if len(variable.shape) == 2:
             value = tf.cast(value, model.compute_dtype)
         values.append((variable, value))

@@ -18,7 +18,7 @@ import keras
 from keras import ops
 
 from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
-from t2tlite.layers.sublayer import Dense, Dropout
+from t2tlite.layers.sublayer import Dense, Dropout, prepare_kernel, side_by_side
 from t2tlite.types import PAD, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
@@ -38,6 +38,7 @@ class AttentionCache(NamedTuple):
     values: Tensor  # likewise, with U
     # of query (scaled), key and value side by side, [H, D, 2 K + U]; or of query alone
     kernel: Tensor
+    output: tuple[Tensor, ...]  # `Dense.step_kernel` of W^O
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -187,20 +188,25 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> AttentionCache:
         """The empty cache of causal self-attention, for `self_step`."""
         shape = (self.num_heads, batch, capacity, beam_size)
+        rows = batch * beam_size if isinstance(batch, int) else None
         dtype = self.compute_dtype
         return AttentionCache(
             keys=empty_cache((*shape, self.key_size), dtype),
             values=empty_cache((*shape, self.value_size), dtype),
             kernel=self._by_head(self.query, self.key, self.value),  # for one product
+            output=self.output_transform.step_kernel(rows),
         )
 
-    def start_cross(self, memory: Tensor) -> AttentionCache:
-        """The keys and values of `memory` [B, S, D], for `cross_step`."""
+    def start_cross(self, memory: Tensor, rows: int | None) -> AttentionCache:
+        """The keys and values of `memory` [B, S, D], for `cross_step` with so many
+        rows (None: any number).
+        """
         keys, values = self.keys_values(memory)  # [B, H, S, K], [B, H, S, U]
         return AttentionCache(
             keys=ops.swapaxes(keys, 0, 1),
             values=ops.swapaxes(values, 0, 1),
             kernel=self._by_head(self.query),
+            output=self.output_transform.step_kernel(rows),
         )
 
     def self_step(
@@ -221,7 +227,7 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         keys = merge_slots(cache.keys, slot)  # [H, B, C * M, K]
         values = merge_slots(cache.values, slot)  # [H, B, C * M, U]
-        return self._attend_rows(queries, keys, values, bias), cache
+        return self._attend_rows(queries, keys, values, bias, cache.output), cache
 
     def cross_step(
         self,
@@ -234,7 +240,7 @@ class MultiHeadAttention(keras.layers.Layer):
         `bias` is [B, 1, S].
         """
         queries = self._project(x, beam_size, cache.kernel)  # [H, B, M, K]
-        return self._attend_rows(queries, cache.keys, cache.values, bias)
+        return self._attend_rows(queries, *cache[:2], bias, cache.output)
 
     @staticmethod
     def resize_self(
@@ -270,19 +276,26 @@ class MultiHeadAttention(keras.layers.Layer):
         keys: Tensor,
         values: Tensor,
         bias: Tensor,
+        output: tuple[Tensor, ...],
     ) -> Tensor:
         """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K] and values [H,
         B, S, U]; returns rows [B * M, D].
         """
         weights = attention_weights(queries, keys, bias)  # [H, B, M, S]
         weights = ops.cast(weights, queries.dtype)
-        heads = ops.einsum("hbms,hbsu->bmhu", weights, values)  # [B, M, H, U]
-        return self.output_transform(ops.reshape(heads, (-1, self.value.units)))
+        heads = ops.matmul(weights, values)  # [H, B, M, U]
+        rows = ops.reshape(heads, (self.num_heads, -1, self.value_size))
+        return self.output_transform.step(side_by_side(rows), output)
 
     def _by_head(self, *projections: Dense) -> Tensor:
         """The kernels of each head side by side, [H, D, N], in the compute dtype; that
         of the query scaled by 1/sqrt(d_k).
         """
+        return prepare_kernel(
+            self.query.kernel, lambda: self._side_by_side(*projections)
+        )
+
+    def _side_by_side(self, *projections: Dense) -> Tensor:
         kernels = []
         for projection in projections:
             kernel = projection.kernel  # [D, H * K]

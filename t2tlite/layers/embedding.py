@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2tlite.layers.sublayer import product
+from t2tlite.layers.sublayer import FEW_ROWS, few_rows_kernel, prepare_kernel, product
 from t2tlite.types import PAD, Tensor
 
 
@@ -62,8 +62,21 @@ class Embedding(keras.layers.Layer):
         """bool [B, T], or None without `mask_zero`."""
         return ops.not_equal(ids, PAD) if self.mask_zero else None
 
-    def logits(self, x: Tensor) -> Tensor:
-        """[..., D] -> float32 [..., V].
+    def step_kernel(self, rows: int | None) -> tuple[Tensor, ...]:
+        """The kernel for `logits` of so many rows (None: any number), which a search
+        computes once; none if the matrix itself is as fast.
+        """
+        is_few = rows is not None and rows <= FEW_ROWS
+        if not is_few or self.compute_dtype != "float32":
+            return ()
+
+        def transposed() -> Tensor:
+            return few_rows_kernel(ops.transpose(self.weight), "float32")
+
+        return (prepare_kernel(self.weight, transposed),)
+
+    def logits(self, x: Tensor, kernel: tuple[Tensor, ...] = ()) -> Tensor:
+        """[..., D] -> float32 [..., V]. `kernel` is the one for few rows, if any.
 
         Raises ValueError for a symbolic tensor of a functional model, which would
         contain the matrix as a constant.
@@ -72,8 +85,9 @@ class Embedding(keras.layers.Layer):
             raise ValueError(
                 f"Embedding.logits must be called in a layer's `call`. Received: {x}."
             )
-        weight = ops.cast(self.weight, self.compute_dtype)
+        (weight,) = kernel or (ops.cast(self.weight, self.compute_dtype),)
         rows = product(ops.reshape(x, (-1, self.hidden_size)), weight)
+        rows = rows[:, : self.vocab_size]
         logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 

@@ -12,17 +12,20 @@ one.
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from t2tlite.machine import cpu_ends_at_avx2
-from t2tlite.types import Seed, Tensor
+from t2tlite.types import Seed, Tensor, Variable
 
 # So few rows, as of a sentence that is decoded alone, that reading a matrix takes most
 # of the time of their product with it.
 FEW_ROWS = 16
+# columns of a block of a float32 matrix: those that oneDNN reads together
+BLOCK_COLUMNS = 64
 
 _forward_only = contextvars.ContextVar("forward_only", default=False)
 
@@ -41,17 +44,75 @@ def forward_only() -> Iterator[None]:
         _forward_only.reset(token)
 
 
+_prepared: contextvars.ContextVar[Any] = contextvars.ContextVar(
+    "prepared", default=(None, contextlib.nullcontext)
+)
+
+
+@contextlib.contextmanager
+def prepared_once(
+    kernels: dict[int, Tensor] | None,
+    outside: Callable[[], contextlib.AbstractContextManager[None]],
+) -> Iterator[None]:
+    """A scope for searches with weights that do not change: `prepare_kernel` computes
+    each kernel once, and keeps it in `kernels`; with None, once a search.
+
+    `outside` is a scope outside the graph of a search.
+    """
+    token = _prepared.set((kernels, outside))
+    try:
+        yield
+    finally:
+        _prepared.reset(token)
+
+
+def prepare_kernel(variable: Variable, compute: Callable[[], Tensor]) -> Tensor:
+    """What `compute` makes of a variable (and others) for the steps of a search."""
+    kernels, outside = _prepared.get()
+    if kernels is None:
+        return compute()
+    key = id(variable)
+    if key not in kernels:
+        with outside():
+            kernels[key] = compute()
+    return kernels[key]
+
+
+def few_rows_kernel(kernel: Tensor, dtype: str) -> Tensor:
+    """A matrix [D, units] in the form and type that `product` multiplies few rows by at
+    the speed of memory: of float32 [units / 64, D, 64], each block in one piece; of 16
+    bits transposed, [units, D].
+    """
+    kernel = ops.cast(kernel, dtype)
+    if dtype != "float32":
+        return ops.transpose(kernel)
+    size, units = kernel.shape
+    kernel = ops.pad(kernel, ((0, 0), (0, -units % BLOCK_COLUMNS)))
+    return ops.transpose(ops.reshape(kernel, (size, -1, BLOCK_COLUMNS)), (1, 0, 2))
+
+
 def product(x: Tensor, kernel: Tensor) -> Tensor:
-    """Rows x [N, D] times a transposed matrix, [units, D]: [N, units].
+    """Rows x [N, D] times a transposed matrix, [units, D], or one in blocks: [N,
+    units]. Blocks may add columns of zeros.
 
     Few rows of 16 bits are multiplied as columns: a CPU rearranges the right one of two
     such matrices, so that should be the small one.
     """
     rows = x.shape[0]
+    if len(kernel.shape) == 3:
+        return side_by_side(ops.matmul(x[None], kernel))
     if x.dtype != "float32" and rows is not None and rows <= FEW_ROWS:
-        return ops.transpose(ops.matmul(kernel, ops.transpose(x)))
+        columns = ops.matmul(kernel, ops.transpose(x))  # [units, N]
+        return ops.stack(ops.unstack(columns, axis=1))
     # TensorFlow fuses the transpose into the product
     return ops.matmul(x, ops.transpose(kernel))
+
+
+def side_by_side(blocks: Tensor) -> Tensor:
+    """[K, N, C] -> [N, K * C]. A transpose of so small a tensor takes ten times as long
+    with oneDNN.
+    """
+    return ops.concatenate(ops.unstack(blocks), axis=1)
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -66,6 +127,33 @@ class Dense(keras.layers.Dense):
             return super().call(inputs)
         rows = super().call(ops.reshape(inputs, (-1, inputs.shape[-1])))
         return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+
+    def step_kernel(self, rows: int | None) -> tuple[Tensor, ...]:
+        """The kernel for `step`, which a search computes once; none if `call`
+        multiplies so many rows (None: any number) as fast.
+
+        Without AVX-512, oneDNN multiplies about a hundred float32 rows faster by a
+        transposed matrix: the product with W1 of the base model took 1.7 ms instead of
+        3.3 with 128 rows.
+        """
+        if rows is not None and rows <= FEW_ROWS:
+            dtype = self.compute_dtype
+            kernel = prepare_kernel(
+                self.kernel, lambda: few_rows_kernel(self.kernel, dtype)
+            )
+            return (kernel,)
+        if self.compute_dtype == "float32" and cpu_ends_at_avx2():
+            return (ops.transpose(self.kernel),)
+        return ()
+
+    def step(self, x: Tensor, kernel: tuple[Tensor, ...]) -> Tensor:
+        """`call` for rows [N, D] in decoding."""
+        if not kernel:
+            return self(x)
+        x = product(x, *kernel)[:, : self.units]
+        if self.use_bias:
+            x = x + ops.cast(self.bias, x.dtype)
+        return self.activation(x)
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -221,35 +309,16 @@ class FeedForward(keras.layers.Layer):
         """[B, T, D] -> [B, T, D]."""
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
 
-    def step_kernels(self, rows: int | None) -> tuple[Tensor, ...]:
-        """W1 and W2 transposed, which a search computes once, if `product` multiplies
-        so many rows (None: any number) with them faster; otherwise an empty tuple.
-
-        With 4 rows in bfloat16, a product of the base model takes three fifths of the
-        time. Without AVX-512, oneDNN multiplies about a hundred float32 rows faster by
-        a transposed matrix: the product with W1 took 1.7 ms instead of 3.3 with 128
-        rows.
+    def step_kernels(self, rows: int | None) -> tuple[tuple[Tensor, ...], ...]:
+        """The kernels for `step` with so many rows (None: any number), which a search
+        computes once.
         """
-        if self.compute_dtype == "float32":
-            is_faster = cpu_ends_at_avx2()
-        else:
-            is_faster = rows is not None and rows <= FEW_ROWS
-        if not is_faster:
-            return ()
-        kernels = []
-        for layer in (self.inner, self.outer):
-            kernel = ops.cast(layer.kernel, self.compute_dtype)
-            kernels.append(ops.transpose(kernel))
-        return tuple(kernels)
+        return self.inner.step_kernel(rows), self.outer.step_kernel(rows)
 
-    def step(self, x: Tensor, kernels: tuple[Tensor, ...]) -> Tensor:
+    def step(self, x: Tensor, kernels: tuple[tuple[Tensor, ...], ...]) -> Tensor:
         """`call` for rows [N, D] in decoding."""
-        if not kernels:
-            return self(x)
         inner, outer = kernels
-        x = product(x, inner) + ops.cast(self.inner.bias, x.dtype)
-        x = self.inner.activation(x)
-        return product(x, outer) + ops.cast(self.outer.bias, x.dtype)
+        return self.outer.step(self.inner.step(x, inner), outer)
 
 
 @keras.saving.register_keras_serializable("t2tlite")

@@ -33,6 +33,7 @@ class TransformerCache(NamedTuple):
 
     layers: tuple[LayerCache, ...]
     memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
+    output: tuple[Tensor, ...]  # `Embedding.step_kernel`
 
 
 @register_model
@@ -201,7 +202,9 @@ class Transformer(Model):
         caches = []
         for layer in self.decoder_layers:
             caches.append(layer.start(memory, capacity, beam_size))
-        return TransformerCache(tuple(caches), memory_bias[:, 0])
+        rows = inputs.shape[0] and inputs.shape[0] * beam_size
+        output = self.softmax_embedding.step_kernel(rows)
+        return TransformerCache(tuple(caches), memory_bias[:, 0], output)
 
     def decode_step(
         self,
@@ -238,9 +241,9 @@ class Transformer(Model):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x, layer_cache = layer.step(x, layer_cache, slot, bias, cache.memory_bias)
             caches.append(layer_cache)
-        logits = self._logits(x)  # [B * M, V]
+        logits = self._logits(x, cache.output)  # [B * M, V]
         logits = ops.reshape(logits, (-1, beam, logits.shape[1]))
-        return logits, TransformerCache(tuple(caches), cache.memory_bias)
+        return logits, cache._replace(layers=tuple(caches))
 
     def resize_cache(
         self,
@@ -260,7 +263,7 @@ class Transformer(Model):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             caches.append(layer.resize(layer_cache, sentences, capacity))
         memory_bias = ops.take(cache.memory_bias, sentences, axis=0)
-        return TransformerCache(tuple(caches), memory_bias)
+        return cache._replace(layers=tuple(caches), memory_bias=memory_bias)
 
     def _capacity(self, length: int | Tensor) -> int | Tensor:
         """The capacity C of a cache for `length` positions: an int if `length` is."""
@@ -271,9 +274,9 @@ class Transformer(Model):
             return min(length, radius)
         return ops.minimum(length, radius)
 
-    def _logits(self, x: Tensor) -> Tensor:
+    def _logits(self, x: Tensor, kernel: tuple[Tensor, ...] = ()) -> Tensor:
         """The decoder's output [..., D] -> float32 [..., V]."""
-        return self.softmax_embedding.logits(self.decoder_norm(x))
+        return self.softmax_embedding.logits(self.decoder_norm(x), kernel)
 
 
 def _cached_positions(

@@ -23,7 +23,7 @@ class LayerCache(NamedTuple):
 
     self_attention: AttentionCache
     cross_attention: AttentionCache
-    feed_forward: tuple[Tensor, ...]  # `FeedForward.step_kernels`
+    feed_forward: tuple[tuple[Tensor, ...], ...]  # `FeedForward.step_kernels`
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -175,7 +175,7 @@ class DecoderLayer(TransformerLayer):
         rows = batch * beam_size if isinstance(batch, int) else None
         return LayerCache(
             self.self_attention.start_self(batch, capacity, beam_size),
-            self.cross_attention.start_cross(memory),
+            self.cross_attention.start_cross(memory, rows),
             self.feed_forward.step_kernels(rows),
         )
 

@@ -89,16 +89,17 @@ def test_masked_positions_have_no_weight():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "avx2", "rows", "is_transposed"),
+    ("dtype", "avx2", "rows", "shape"),
     [
-        ("float32", False, 3, False),
-        ("float32", True, None, True),
-        ("mixed_bfloat16", True, None, False),
-        ("mixed_bfloat16", True, 17, False),
-        ("mixed_bfloat16", False, 3, True),
+        ("float32", False, None, None),
+        ("float32", False, 3, (1, HIDDEN, 64)),
+        ("float32", True, None, (16, HIDDEN)),
+        ("mixed_bfloat16", True, None, None),
+        ("mixed_bfloat16", True, 17, None),
+        ("mixed_bfloat16", False, 3, (16, HIDDEN)),
     ],
 )
-def test_feed_forward(monkeypatch, dtype, avx2, rows, is_transposed):
+def test_feed_forward(monkeypatch, dtype, avx2, rows, shape):
     monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: avx2)
     layer = FeedForward(HIDDEN, 16, dropout=0.0, dtype=dtype)
     x = normal(2, 3, HIDDEN)
@@ -109,7 +110,7 @@ def test_feed_forward(monkeypatch, dtype, avx2, rows, is_transposed):
     atol = 1e-4 if dtype == "float32" else 2**-6 * np.abs(expected).max()
     np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=atol)
     kernels = layer.step_kernels(rows)
-    assert len(kernels) == (2 if is_transposed else 0)
+    assert [kernel.shape for kernel in kernels[0]] == ([shape] if shape else [])
     step = layer.step(tf.cast(x[0], layer.compute_dtype), kernels)
     np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=atol)
     layer.inner.activation = keras.activations.tanh  # as a variant of the layer has
