@@ -34,6 +34,8 @@ from t2tlite.machine import import_tensorflow
 
 SIGPIPE = 13  # its number; Windows has no such signal
 HELP = {"--help", "-h", "-help", "--helpfull", "-?"}
+# TensorFlow and Keras import them if they are installed; no command needs that
+OPTIONAL = ("IPython", "jax", "matplotlib", "pandas", "scipy", "sklearn")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,12 +118,18 @@ def command(run: Callable[[typing.Any], None]) -> Command:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow, which takes seconds."""
-    if "tensorflow" not in sys.modules:
+    """Imports TensorFlow, which takes seconds; 1.3 s more with all of `OPTIONAL`."""
+    if "tensorflow" in sys.modules:
+        return
+    hidden = [name for name in OPTIONAL if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
         import_tensorflow()
-        # neither garbage collection nor the end of the process looks through its
-        # objects
-        gc.freeze()
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+    # neither garbage collection nor the end of the process looks through its objects
+    gc.freeze()
 
 
 def import_user_package(path: str | None) -> None:

@@ -2,12 +2,14 @@
 
 import gc
 import importlib
+import json
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from t2tlite.bin import command as frame
 from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.groups import TensorFlowFlags
 from t2tlite.machine import import_tensorflow, quiet_stderr
@@ -78,3 +80,18 @@ def test_commands_freeze_the_objects_of_tensorflow_once(imports, monkeypatch):
     command = Command(TensorFlowFlags, "Doc.", lambda flags: load_tensorflow())
     assert command([]) == command([]) == 0
     assert calls == [True]
+
+
+def test_optional_packages_are_hidden_from_tensorflow(monkeypatch):
+    """`colorsys` stands for a package that nobody has imported, `json` for one that
+    somebody has.
+    """
+    monkeypatch.setattr(frame, "OPTIONAL", ("colorsys", "json"))
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    monkeypatch.delitem(sys.modules, "tensorflow")
+    during = {}
+    monkeypatch.setattr(frame, "import_tensorflow", lambda: during.update(sys.modules))
+    load_tensorflow()
+    assert during["colorsys"] is None  # an import raises ModuleNotFoundError
+    assert during["json"] is json
+    assert importlib.import_module("colorsys").__name__ == "colorsys"
