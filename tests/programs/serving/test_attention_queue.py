@@ -78,10 +78,10 @@ def test_exit_of_a_users_code_is_a_failure_of_its_request(translator, caplog, pa
     leaves = [True]
 
     def leaving(method):
-        def call(*arguments):
+        def call(*arguments, **more):
             if leaves:
                 raise SystemExit(3)
-            return method(*arguments)
+            return method(*arguments, **more)
 
         return call
 
