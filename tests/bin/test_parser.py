@@ -277,6 +277,6 @@ def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     assert re.match(r"\w+ ", sources.with_suffix(".ref").read_text())
     model = t2tlite.load(run)
     assert (model.task.name, model.task.outputs) == ("translation", "translations")
-    message = r"a parsing problem parses\. Received: one of grammar_parsing_rev\. Use"
+    message = r"a parsing problem parses\. Received: one of grammar_parsing_rev\."
     with pytest.raises(ValueError, match=message):
         model.parse(["A bird was not sick ."])

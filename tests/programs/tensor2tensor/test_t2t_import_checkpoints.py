@@ -186,7 +186,8 @@ def test_a_new_run_starts_from_its_weights(tmp_path, capsys, tables, names):
     before = new.engine.model.get_weights()
     restore_weights(new.engine.model, f"{tmp_path}/new/model.ckpt-3")
     assert not any(map(np.array_equal, before, new.engine.model.get_weights()))
-    assert RunFolder(tmp_path / "new").hparams() == RunFolder(run).hparams()
+    hparams = RunFolder(run).hparams().override("jit_compile=false")  # as on a CPU
+    assert RunFolder(tmp_path / "new").hparams() == hparams
     manifest = RunFolder(tmp_path / "new").manifest()
     assert (manifest.problem, manifest.imported_from) == ("parallel_text", None)
     for name in names:
