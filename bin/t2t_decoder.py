@@ -82,20 +82,13 @@ from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flags import flags_of, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
-from t2tlite.decoding.engine import (
-    ALIGNMENTS,
-    CTRANSLATE2,
-    GLOSSARY,
-    PREFIXES,
-    TENSORFLOW,
-)
+from t2tlite.decoding.engine import ALIGNMENTS, GLOSSARY, PREFIXES, TENSORFLOW
 from t2tlite.decoding.glossary import open_glossary
 from t2tlite.files import atomic_file, same_file, text_files
 from t2tlite.files.compression import STANDARD_INPUT
 from t2tlite.machine import decoding_threads
 from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
 from t2tlite.programs.bulk import decode_file, decode_split, jobs, part
-from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.runs import load, translator
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import open_task
@@ -238,8 +231,7 @@ def main(flags: DecoderFlags) -> None:
     options = translator.decode_options(manifest, flags.decode_hparams)
     features = PREFIXES, ALIGNMENTS, GLOSSARY
     used = [name for name in features if getattr(flags, name)]
-    if flags.engine == CTRANSLATE2:
-        CTranslate2Engine.check_supported(options, *used)
+    load.check_engine_options(flags.engine, options, *used)
     glossary = open_glossary(flags.glossary)
     _check_files(flags, folders)
     scoring = OF_TASK

@@ -20,9 +20,17 @@ from typing import Any
 
 from t2tlite import __version__
 from t2tlite.checked_fields import checked
+from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
+from t2tlite.decoding.engine import (
+    CTRANSLATE2,
+    ENGINES,
+    EVERYTHING,
+    TENSORFLOW,
+    Engine,
+    check_supported,
+)
 from t2tlite.files import atomic_file, own_files, same_file
 from t2tlite.files.checkpoint_paths import (
     checkpoint_files,
@@ -213,6 +221,16 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         for other in converted.iterdir():
             if other != path and other.name.partition("-")[0] == quantization:
                 own_files.remove(other)
+
+
+def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
+    """Raises ValueError naming an option or a feature that the engine does not
+    support, without loading it.
+    """
+    supported = EVERYTHING
+    if engine == CTRANSLATE2:
+        supported = ctranslate2_engine.CTranslate2Engine.supported
+    check_supported(f"The engine {engine}", supported, options, *features)
 
 
 def run_files(

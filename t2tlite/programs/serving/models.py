@@ -19,18 +19,10 @@ from t2tlite.data.language_codes import (
     parse_language,
 )
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.engine import (
-    ALIGNMENTS,
-    CTRANSLATE2,
-    EVERYTHING,
-    GLOSSARY,
-    TENSORFLOW,
-    check_supported,
-)
+from t2tlite.decoding.engine import ALIGNMENTS, GLOSSARY, TENSORFLOW
 from t2tlite.decoding.glossary import Glossary
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
-from t2tlite.programs.runs.load import load, run_dataset
+from t2tlite.programs.runs.load import check_engine_options, load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving import batching, requests, schemas
 from t2tlite.programs.serving.options import ServedRunOptions
@@ -124,10 +116,7 @@ def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
         find_checkpoint(folder.path, options.checkpoint_path)
         decoding = decode_options(manifest, options.decode_hparams)
         features = [GLOSSARY] * bool(options.glossary)
-        supported = EVERYTHING
-        if options.engine == CTRANSLATE2:
-            supported = CTranslate2Engine.supported
-        check_supported(f"The engine {options.engine}", supported, decoding, *features)
+        check_engine_options(options.engine, decoding, *features)
         manifests.append(manifest)
     pairs = served_pairs(options.runs, manifests, options.languages)
     if options.glossary and (len(pairs) > 1 or pairs[0].target == TREE):
