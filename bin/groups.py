@@ -193,8 +193,9 @@ def run_folder(flags: RunFlags) -> RunFolder:
     path = flags.output_dir
     if path is None and flags.problem and flags.hparams_set:
         path = f"{RUNS_DIR}/{flags.problem}-{flags.hparams_set}"
-    require(output_dir=path)
-    return RunFolder(path or "")
+    if not path:
+        raise ValueError("--output_dir must be given, or --problem and --hparams_set.")
+    return RunFolder(path)
 
 
 def run_folders(flags: RunFlags) -> list[RunFolder]:

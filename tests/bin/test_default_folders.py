@@ -72,7 +72,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
 def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
     flags = COMMANDS[command]
-    message = "--output_dir must be given. --help has examples."
+    message = "--output_dir must be given, or --problem and --hparams_set."
     assert message in refusal(capsys, command, *flags)
     made = "The run must be a folder that t2t-trainer made. Received: "
     # the last has a manifest.json

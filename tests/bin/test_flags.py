@@ -216,7 +216,9 @@ def test_run_folder():
     assert named("--output_dir=~/run") == str(Path.home() / "run")
     unnamed = [[], both[:1], both[1:], ["--problem=", both[1]]]
     for argv in (*unnamed, [*both, "--output_dir="]):
-        with pytest.raises(ValueError, match=r"^--output_dir must be given\."):
+        with pytest.raises(
+            ValueError, match=r"^--output_dir must be given, or --problem"
+        ):
             named(*argv)
 
 

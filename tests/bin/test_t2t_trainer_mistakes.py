@@ -28,7 +28,7 @@ def refused(tiny_run, tmp_path, capsys):
         ("--hparams_set=", "--hparams_set must be given."),
         ("--problem=twenty_word", "There is no problem 'twenty_word'."),
         ("--problem=grammar_ende", "There is no finished data of grammar_ende in "),
-        ("--output_dir=", "--output_dir must be given."),
+        ("--output_dir=", "--output_dir must be given, or --problem and --hparams_set."),
         ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder"),
         ("--hparams=hiden_size=8", "hparams has no field 'hiden_size'."),
         ("--train_steps=0", "train_steps must be at least 1."),

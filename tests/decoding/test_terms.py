@@ -20,7 +20,7 @@ SENTENCES = [
 
 
 def next_tokens(terms, body):
-    """The token with which each term that is not complete goes on."""
+    """The next token of each incomplete term."""
     tokens = []
     for term in terms:
         size = len(term)
