@@ -87,7 +87,8 @@ class Embedding(keras.layers.Layer):
             )
         (weight,) = kernel or (ops.cast(self.weight, self.compute_dtype),)
         rows = product(ops.reshape(x, (-1, self.hidden_size)), weight)
-        rows = rows[:, : self.vocab_size]
+        if kernel:  # a slice would cost a pass over the gradient
+            rows = rows[:, : self.vocab_size]
         logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 
