@@ -1,11 +1,25 @@
-"""Where the packages lie; everything else about the project stands in pyproject.toml.
+"""Where the packages lie, and what an index shows; everything else about the project
+stands in pyproject.toml.
 
 `problems`, `hparams` and `bin` are top-level folders to read, and install as
 `t2tlite.problems`, `t2tlite.hparams` and `t2tlite.bin`, so that nothing generic lands
 in site-packages.
 """
 
+import re
+from pathlib import Path
+
 from setuptools import find_packages, setup
+
+# An index has no files beside the README: a link to one becomes its name.
+page = Path("README.md").read_text(encoding="utf-8")
+for pattern, text in (
+    (r"<picture>(?s:.*?)</picture>\n\n", ""),
+    (r"\[([^]]+)\]\(\1?(?:#[^)]*)?\)", r"\1"),
+    (r"\[([^]]+)\]\((?!https:)([^)#]+)[^)]*\)", r"\1 (\2)"),
+):
+    page = re.sub(pattern, text, page)
+page += "\nThe files named here are in the source distribution.\n"
 
 packages = find_packages(include=["t2tlite", "t2tlite.*"])
 package_dir = {"t2tlite": "t2tlite"}
@@ -27,4 +41,10 @@ package_data = {
     ],
     "t2tlite.problems.grammar": ["*.txt"],
 }
-setup(packages=packages, package_dir=package_dir, package_data=package_data)
+setup(
+    packages=packages,
+    package_dir=package_dir,
+    package_data=package_data,
+    long_description=page,
+    long_description_content_type="text/markdown",
+)

@@ -21,6 +21,8 @@ from tensor2tensor_checkpoint import variables_of, write_checkpoint
 from tiny_task import sentences
 
 from t2tlite import registry
+from t2tlite.files.atomic_file import write_text
+from t2tlite.problems.sequence_transduction import LANGUAGES
 from t2tlite.problems.translation import STEMS
 
 pytestmark = pytest.mark.slow
@@ -42,15 +44,18 @@ def texts(pairs: list[tuple[str, str]]) -> list[str]:
     return ["".join(f"{text}\n" for text in side) for side in zip(*pairs, strict=True)]
 
 
+def write_pairs(path: Path, count: int, seed: int) -> None:
+    """Files PATH.en and PATH.de of so many sentences and their translations."""
+    for language, text in zip(("en", "de"), texts(sentences(count, seed)), strict=True):
+        write_text(Path(f"{path}.{language}"), text)
+
+
 def lay_out(folder: Path, run: Path) -> None:
     """The files that the documents' commands read, under the names that the documents
     give them.
     """
     for split, seed in (("train", 1), ("dev", 2), ("new", 3), ("in", 3), ("domain", 4)):
-        for language, text in zip(
-            ("en", "de"), texts(sentences(200, seed)), strict=True
-        ):
-            (folder / f"{split}.{language}").write_text(text)
+        write_pairs(folder / split, 200, seed)
     for name in ("train.2de", "train.2fr", "dev.2de", "new.BT"):
         split, _, tag = name.partition(".")
         text = (folder / f"{split}.en").read_text()
@@ -73,26 +78,15 @@ def lay_out(folder: Path, run: Path) -> None:
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them
     raw.mkdir(parents=True)
     for seed, stem in enumerate(STEMS.values()):
+        write_pairs(raw.parent / "tok" / f"{stem}.lc.norm.tok", 100, seed)
         for language, text in zip(
             ("en", "de"), texts(sentences(100, seed)), strict=True
         ):
             (raw / f"{stem}.{language}.gz").write_bytes(gzip.compress(text.encode()))
-    tokenised = raw.parent / "tok"
-    tokenised.mkdir()
-    for seed, stem in enumerate(STEMS.values()):
-        for language, text in zip(
-            ("en", "de"), texts(sentences(100, seed)), strict=True
-        ):
-            (tokenised / f"{stem}.lc.norm.tok.{language}").write_text(text)
-
-    (folder / "news").mkdir()
     for seed, name in enumerate(
         ("tatoeba", "europarl", "newstest2008-2012", "newstest2013", "newstest2014")
     ):
-        for language, text in zip(
-            ("en", "de"), texts(sentences(200, seed)), strict=True
-        ):
-            (folder / "news" / f"{name}.{language}").write_text(text)
+        write_pairs(folder / "news" / name, 200, seed)
 
     wmt = folder / "raw"  # as the archives of WMT unpack
     names = (
@@ -102,12 +96,7 @@ def lay_out(folder: Path, run: Path) -> None:
         "dev/newstest2013",
     )
     for seed, name in enumerate(names):
-        for language, text in zip(
-            ("en", "de"), texts(sentences(60, seed)), strict=True
-        ):
-            path = wmt / f"{name}.{language}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        write_pairs(wmt / name, 60, seed)
     for kind, language, text in zip(
         ("src", "ref"), ("en", "de"), texts(sentences(20, 9)), strict=True
     ):
@@ -121,6 +110,15 @@ def lay_out(folder: Path, run: Path) -> None:
             f'<{kind}set setid="newstest2014">\n<doc'
             f' docid="1">\n{segments}</doc>\n</{kind}set>\n'
         )
+
+    # pronunciations and SCAN, as their repositories have them
+    words = [f"{number:04};W AH" for number in range(2000)]
+    write_text(wmt / "train_dataset.csv", "\n".join(words))
+    write_text(wmt / "test_dataset.csv", "12;W AH\n")
+    for split in ("train", "dev", "test"):
+        write_text(wmt / f"tasks_{split}_length.txt", "IN: run OUT: I_RUN\n" * 200)
+        for language in LANGUAGES.split():
+            write_text(wmt / f"{language}_{split}.tsv", "chat\tʃ a\n" * 20)
 
     trees = (
         (FIXTURES / "evalb" / "gold.trees")
@@ -281,5 +279,6 @@ def test_what_is_run():
         "reports",
         "decoding",
         "from-tensor2tensor",
+        "beyond-translation",
     }
     assert expected <= {path.stem for path in RUN}

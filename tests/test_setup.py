@@ -4,6 +4,7 @@ their lock.
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,6 @@ COMMANDS = [
     entry for entry in DISTRIBUTION.entry_points if entry.group == "console_scripts"
 ]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-
-
 TESTS = ("requirements.txt", "requirements-dev.txt")  # the second includes the first
 DOCS = ("requirements-docs.txt",)
 
@@ -208,11 +207,15 @@ def test_the_source_distribution_is_the_checkout(tmp_path):
     [archive] = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
+        root = archive.name.removesuffix(".tar.gz")
+        page = packed.extractfile(f"{root}/PKG-INFO").read().decode()
     assert tracked <= names
-    extra = {"", "PKG-INFO", "setup.cfg"}
     folders = {str(folder) for name in tracked for folder in Path(name).parents}
-    others = names - tracked - extra - folders
+    others = names - tracked - {"", "PKG-INFO", "setup.cfg"} - folders
     assert all(name.startswith("t2tlite.egg-info") for name in others)
+    # an index shows this page, and no file beside it
+    assert "\n# t2tlite\n" in page
+    assert not re.search(r"\]\((?!https:)|<(img|source)\b", page)
 
 
 USER_SCRIPT = """\
