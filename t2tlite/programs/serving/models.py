@@ -41,7 +41,7 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 SHORT = 40
 CLEAR_ALONE = 99
 
-SentenceWithTerms = tuple[str, Sequence[str]]
+SentenceWithTerms = tuple[str, list[str]]
 
 # not a method of a model: the cache would keep the model when another replaces it
 _changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
@@ -211,7 +211,7 @@ class ServedModel:
     def with_terms(
         self,
         sentences: Sequence[str],
-        glossary: Glossary | None,
+        glossary: Glossary | None = None,
     ) -> list[SentenceWithTerms]:
         """Each sentence with its terms in a glossary, by default the server's. Raises
         HTTPException 413 if they have more than MAX_TERM_TOKENS.
@@ -319,8 +319,8 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         # load TensorFlow
         if translator.engine.name == TENSORFLOW:
             translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
-        for count in (1, 2):  # alone and together
-            items = [(WARM_UP, [])] * count
+        for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
+            items = model.with_terms(sentences)
             model.decode(items, model.decode_options(), model.aligns)
         models.append(model)
         say(f"Loaded step {translator.step:,}.")
