@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines, shown
@@ -18,11 +18,11 @@ class Glossary:
 
     Attributes:
         targets: the translation of each term, by the words of the term.
-        longest: the most words of a term.
+        lengths: the numbers of words of terms, smallest first.
     """
 
     targets: Mapping[tuple[str, ...], str]
-    longest: int
+    lengths: tuple[int, ...]
 
     def terms(self, source: str) -> list[str]:
         """The translations of the terms in a sentence, each once.
@@ -39,7 +39,8 @@ class Glossary:
         while at < len(words):
             after = at + 1
             term = ""
-            for end in range(after, after + self.longest):
+            for length in self.lengths:
+                end = at + length
                 for spelling in (lowered, words):
                     match = self.targets.get(tuple(spelling[at:end]))
                     if match:
@@ -75,4 +76,14 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
                 "A glossary has lines source TAB target, one target for each source."
                 f" Received: {name}, line {number}: {line[:60]!r}."
             )
-    return Glossary(targets, max(map(len, targets), default=0))
+    return Glossary(targets, tuple(sorted(set(map(len, targets)))))
+
+
+def terms_of(
+    glossary: Glossary | None,
+    sentences: Sequence[str],
+) -> list[list[str]] | None:
+    """The terms of each sentence; None without a glossary."""
+    if glossary is None:
+        return None
+    return list(map(glossary.terms, sentences))

@@ -30,6 +30,8 @@ from t2tlite.types import EOS, PAD, Tensor
 # Of hypotheses that are equally good in their banks, one has so much less
 # log-probability for each token of a term that it has.
 WORTH = 4.0
+# with more tokens of terms, hypotheses share a bank
+LAST_BANK = 63
 # more than any difference of log-probabilities
 TURN = 1e4
 
@@ -51,7 +53,7 @@ def term_choice(terms: Tensor | None, beam_size: int) -> Choice | None:
         return None
     # for greedy search the single best
     wanted = 1 if beam_size == 1 else 2 * beam_size
-    most = ops.size(terms[0])
+    most = ops.minimum(ops.size(terms[0]), LAST_BANK)
 
     def choose(
         state: BeamState, logits: Tensor, allowed: Tensor | None
@@ -99,9 +101,10 @@ def term_choice(terms: Tensor | None, beam_size: int) -> Choice | None:
 
 def _priorities(log_probs: Tensor, banks: Tensor, most: Tensor) -> Tensor:
     """Of continuations [N, C], most probable first: the best of each bank come before
-    the second best. Banks are at most `most`.
+    the second best. Those from `most` on are one bank.
     """
-    members = ops.equal(banks[:, :, None], indices(most + 1))  # [N, C, most + 1]
+    joined = ops.minimum(banks, most)
+    members = ops.equal(joined[:, :, None], indices(most + 1))  # [N, C, most + 1]
     ranks = ops.cumsum(as_int(members), axis=1)
     turns = ops.sum(ops.where(members, ranks, 0), axis=2)
     priorities = log_probs + WORTH * as_float(banks) - TURN * as_float(turns)
@@ -118,13 +121,14 @@ def _progress(terms: Tensor, ids: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     """
     terms = terms[:, None]  # [N, 1, K, P]
     places = indices(ops.shape(ids)[2])
+    size = ops.shape(terms)[3]
     # behind the last token all ids are PAD
-    windows = places[:, None] + indices(ops.shape(terms)[3])
+    windows = places[:, None] + indices(size)
     windows = ops.take(ids, ops.minimum(windows, places[-1]), axis=2)  # [N, M, L, P]
     expected = ops.where(terms > PAD, terms, -1)[:, :, :, None]
-    same = as_int(ops.equal(windows[:, :, None], expected))
+    differs = ops.not_equal(windows[:, :, None], expected)
     # the first tokens of each term, from each place on, [N, M, K, L]
-    same = ops.sum(ops.cumprod(same, axis=4), axis=4)
+    same = ops.min(ops.where(differs, indices(size), size), axis=4)
     lengths = ops.sum(as_int(terms > PAD), axis=3)  # [N, 1, K]
     is_complete = ops.any(ops.equal(same, lengths[:, :, :, None]), axis=3)
     is_last = ops.equal(places + same, step)

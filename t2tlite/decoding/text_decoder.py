@@ -12,7 +12,6 @@ from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
 from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence, rules_of
-from t2tlite.decoding.glossary import Glossary
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
@@ -100,7 +99,7 @@ class TextDecoder:
         done: Done | None = None,
         origin: Origin = NO_FILE,
         prefix: Sequence[str] | None = None,
-        glossary: Glossary | None = None,
+        terms: Sequence[Sequence[str]] | None = None,
         task: Task | None = None,
     ) -> NBest:
         """The `return_beams` best outputs of each sentence, best first: translations,
@@ -111,29 +110,31 @@ class TextDecoder:
         sentence begins with its `prefix`, which may be empty; white space at its ends
         does not count, and its last word may be continued. `done` is called with the
         number of sentences after each batch. `task` makes the outputs, by default
-        `task_under`. Outputs have the terms of the `glossary`.
+        `task_under`. Outputs have the `terms` of their sentence.
         """
         rules = rules_of(options)
         task = task or self.task_under(options)
-        if glossary:
-            self.engine.check_supported(options, GLOSSARY)
         sources = list(map(task.source, sentences))
         if prefix is None:
             prefix = [""] * len(sources)
+        if terms is None:
+            terms = [()] * len(sources)
+        else:
+            self.engine.check_supported(options, GLOSSARY)
         # white space at the end would be a piece of its own, which text never has
         starts = list(map(str.strip, prefix))
         _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
         prefixes = self._encode(self.target_encoder, starts, rules.strips, origin)
         to_decode = []
-        for source, ids, start in zip(sources, source_ids, prefixes, strict=True):
+        columns = sources, source_ids, prefixes, terms
+        for source, ids, start, rows in zip(*columns, strict=True):
             constraint = None
             if options.tree_constraint:
                 constraint = task.constraint(source, self.target_encoder)
             if self.source_encoder.is_blank(source):
                 ids = []
-            terms = glossary.terms(source) if glossary else []
-            tokens = self.target_encoder.encode_batch(terms)
+            tokens = self.target_encoder.encode_batch(rows)
             to_decode.append(Sentence(ids, start, constraint, tokens))
 
         wanted = options.return_beams

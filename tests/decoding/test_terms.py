@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from table_model import BEAM, TableModel
 
-from t2tlite.decoding.glossary import open_glossary
+from t2tlite.decoding.glossary import open_glossary, terms_of
 from t2tlite.decoding.terms import term_choice
 from t2tlite.types import EOS
 
@@ -74,16 +74,14 @@ def test_terms_are_in_translations_alone_and_together(model):
         [text] = model.translate(SENTENCES[:1], glossary=both, beam_size=size)
         assert "Katzenklo" in text
         assert "vogel" in text
-    other = open_glossary({"lion": "löwe"})
-    assert model.decode(SENTENCES, model.options(), glossary=other) == free
+    other = terms_of(open_glossary({"lion": "löwe"}), SENTENCES)
+    assert model.decode(SENTENCES, model.options(), terms=other) == free
 
 
 def test_log_prob_is_the_models(model):
     sentence = "red cat sees dog"
-    glossary = open_glossary({"cat": "hund", "dog": "vogel"})
-    for output in model.decode(
-        [sentence], model.options(return_beams=4), glossary=glossary
-    )[0]:
+    options = model.options(return_beams=4)
+    for output in model.decode([sentence], options, terms=[["vogel", "hund"]])[0]:
         assert tuple(model.target_encoder.encode(output.text)) == output.ids
         assert model.score(sentence, output.text) == pytest.approx(
             output.log_prob, abs=1e-4

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import rules_of
-from t2tlite.decoding.glossary import Glossary
+from t2tlite.decoding.glossary import Glossary, terms_of
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.part import KEY_DIGITS, WHOLE, Window, WindowOutput
@@ -133,7 +133,7 @@ class DecodeJob:
             done,
             window.origin,
             prefixes,
-            self.line_format.glossary,
+            terms_of(self.line_format.glossary, sources),
         )
         if self.line_format.alignments:
             n_best = self.model.aligned(sources, n_best)

@@ -23,7 +23,7 @@ from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Engine, Sentence, rules_of
-from t2tlite.decoding.glossary import open_glossary
+from t2tlite.decoding.glossary import open_glossary, terms_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
@@ -148,7 +148,7 @@ class Translator(TextDecoder):
             self.options(**options),
             prefix=None if prefix is None else as_list(prefix),
             task=self.task.as_sequences(),
-            glossary=open_glossary(glossary),
+            terms=terms_of(open_glossary(glossary), sentences),
         )
         return [outputs[0].text for outputs in n_best]
 

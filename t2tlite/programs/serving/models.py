@@ -25,7 +25,7 @@ from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import check_engine_options, load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving import batching, requests, schemas
-from t2tlite.programs.serving.options import ServedRunOptions
+from t2tlite.programs.serving.options import MAX_TERM_TOKENS, ServedRunOptions
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output, open_task
@@ -40,6 +40,8 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 # LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
 SHORT = 40
 CLEAR_ALONE = 99
+
+SentenceWithTerms = tuple[str, list[str]]
 
 # not a method of a model: the cache would keep the model when another replaces it
 _changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
@@ -149,18 +151,20 @@ class ServedModel:
 
     def decode(
         self,
-        sentences: Sequence[str],
+        items: Sequence[SentenceWithTerms],
         options: DecodeHParams,
         aligned: bool = False,
     ) -> list[list[Output]]:
         """The n-best list of each sentence, with word alignments if `aligned`, or its
         parse.
         """
+        sentences, terms = zip(*items, strict=True)
         if self.makes_trees:
             parses = self.translator.parse(sentences, **dataclasses.asdict(options))
             return [[parse] for parse in parses]
         sources = self.tagged(sentences)
-        n_best = self.translator.decode(sources, options, glossary=self.glossary)
+        given = terms if any(terms) else None
+        n_best = self.translator.decode(sources, options, terms=given)
         if aligned:
             return self.translator.aligned(sources, n_best, len(self.tag.split()))
         return n_best
@@ -197,6 +201,31 @@ class ServedModel:
             return_beams=return_beams,
             alpha=alpha,
         )
+
+    def check_glossary(self, options: DecodeHParams) -> None:
+        """Raises ValueError if a glossary cannot be used with these options."""
+        if self.makes_trees:
+            raise ValueError("A glossary is for translations. Received: a parser.")
+        self.translator.engine.check_supported(options, GLOSSARY)
+
+    def with_terms(
+        self,
+        sentences: Sequence[str],
+        glossary: Glossary | None = None,
+    ) -> list[SentenceWithTerms]:
+        """Each sentence with its terms in a glossary, by default the server's. Raises
+        HTTPException 413 if they have more than MAX_TERM_TOKENS.
+        """
+        glossary = glossary or self.glossary
+        items = []
+        for sentence in sentences:
+            terms = glossary.terms(sentence) if glossary else []
+            encoded = self.translator.target_encoder.encode_batch(terms)
+            tokens = sum(map(len, encoded))
+            subject = "The terms of a sentence"
+            requests.check_limit(subject, tokens, MAX_TERM_TOKENS, "tokens")
+            items.append((sentence, terms))
+        return items
 
     def token_counts(self, sentences: Sequence[str], limit: int) -> list[int]:
         """The number of tokens of each source, EOS included. Raises HTTPException 413
@@ -291,7 +320,8 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         if translator.engine.name == TENSORFLOW:
             translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
         for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
-            model.decode(sentences, model.decode_options(), model.aligns)
+            items = model.with_terms(sentences)
+            model.decode(items, model.decode_options(), model.aligns)
         models.append(model)
         say(f"Loaded step {translator.step:,}.")
     return Catalogue(models)

@@ -24,6 +24,7 @@ MAX_PLACED_TAGS = 20_000
 # source token, and with the cost of a step.
 MAX_SERVED_TOKENS = 512  # source tokens of a sentence to search
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
+MAX_TERM_TOKENS = 63  # of the terms of a sentence, together
 # of a sentence, or of its translation, whose attention is shown: 160 on both sides are
 # 4 million weights of the base model, and a page of 11 MB
 MAX_ATTENTION_TOKENS = 160

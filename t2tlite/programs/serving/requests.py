@@ -275,6 +275,7 @@ def _sentence_about(error: ValidationError) -> str:
         return f"The field {field} is required. It is missing or empty."
     where = str(field)
     for place in places:
-        where += f"[{place}]" if isinstance(place, int) else ""
+        if place not in ("str", "list[str]"):  # the types of q
+            where += f"[{place}]"
     needed = first["msg"].removeprefix("Input should be ")
-    return f"{where} must be {needed}. Received: {received}."
+    return f"{where[:SHOWN]} must be {needed}. Received: {received}."

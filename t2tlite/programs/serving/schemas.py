@@ -25,6 +25,7 @@ class StopAtFirst(FailFast):
 
 
 TextOrTexts = str | Annotated[list[str], StopAtFirst()]
+Terms = Annotated[dict[str, str], StopAtFirst()]
 
 
 class TextRequest(BaseModel):
@@ -47,7 +48,7 @@ class TextRequest(BaseModel):
             return fields
         filled = {}
         for name, value in fields.items():
-            if value not in (None, "", []):
+            if value not in (None, "", [], {}):
                 filled[name] = value
         return filled
 
@@ -73,6 +74,8 @@ class TranslateRequest(TextRequest):
     """Hypotheses kept in the search."""
     alpha: float | None = Field(default=None, ge=0, le=10)
     """Exponent of the length penalty."""
+    glossary: Terms | None = None
+    """Terms with their translations, in place of those of the server."""
     segments: bool = False
     """Also each sentence with its translations and scores."""
     alignments: bool = False
@@ -84,7 +87,8 @@ class TranslateRequest(TextRequest):
 
     def texts(self) -> list[str]:
         """All its texts."""
-        return as_list(self.q) + as_list(self.translation or [])
+        terms = map("\t".join, (self.glossary or {}).items())
+        return [*as_list(self.q), *as_list(self.translation or []), *terms]
 
 
 class ResponseBody(BaseModel):

@@ -116,7 +116,8 @@ class Service:
         prepare: Callable[[requests.Body, Catalogue], T],
     ) -> T:
         """What `prepare` makes of a request in JSON, a form, or the address, in a
-        thread, while the event loop answers others. Raises HTTPException.
+        thread, while the event loop answers others. Raises HTTPException, also for a
+        ValueError of `prepare`.
 
         An API key of the header is checked before the body is read.
         """
@@ -135,7 +136,10 @@ class Service:
                 ("characters", sum(sizes), self.options.max_characters),
             ):
                 requests.check_limit("A request", size, limit, unit, status=400)
-            return prepare(body, self.catalogue)
+            try:
+                return prepare(body, self.catalogue)
+            except ValueError as error:
+                raise requests.answerable(error) from error
 
         async with self._bodies.read(request, self.options.timeout_s) as content:
             return await asyncio.to_thread(prepared)

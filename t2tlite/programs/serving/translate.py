@@ -10,6 +10,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding.glossary import open_glossary
 from t2tlite.programs.documents import sentences
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.serving import options, requests, schemas
@@ -53,12 +54,15 @@ class RequestText:
 
 
 class Translation:
-    """A request to translate, checked and split. Raises HTTPException."""
+    """A request to translate, checked and split. Raises HTTPException, and ValueError
+    for a glossary that is wrong or cannot be used.
+    """
 
     def __init__(self, body: schemas.TranslateRequest, catalogue: Catalogue) -> None:
         self.body = body
         self.sentences = 0  # to compute
         self._catalogue = catalogue
+        self._glossary = open_glossary(body.glossary)
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
         # what each model translates: sentences, and where their outputs belong
@@ -108,6 +112,8 @@ class Translation:
         if body.alignments and not model.aligns:
             message = "alignments need a model with the engine tensorflow. Received:"
             raise HTTPException(400, f"{message} {model.source}-{model.target}.")
+        if self._glossary:
+            model.check_glossary(decoding)
         tags = sum(text.document.inline_tags for text in texts)
         placed = tags * decoding.return_beams
         if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:
@@ -145,10 +151,11 @@ class Translation:
             options.MAX_HYPOTHESES,
             "hypotheses",
         )
-        items = [segment.sentence for segment, _ in places]
+        chosen = [segment.sentence for segment, _ in places]
         # a search cannot be interrupted, so a wide one must have fewer tokens
         longest = options.MAX_SEARCH_TOKENS // decoding.beam_size
-        tokens = model.token_counts(items, min(longest, options.MAX_SERVED_TOKENS))
+        tokens = model.token_counts(chosen, min(longest, options.MAX_SERVED_TOKENS))
+        items = model.with_terms(chosen, self._glossary)
         function = BatchFunction(model.decode, (decoding, aligned), decoding.beam_size)
         self._parts.append((model, places, Work(function, items, tokens)))
         self.sentences = count

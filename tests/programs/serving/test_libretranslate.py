@@ -164,9 +164,8 @@ def test_text_without_letters_stays_as_it_is(server, translator):
 @pytest.fixture(scope="module")
 def from_two_languages(translator):
     """A server of English and French to German, by the same model."""
-    with running(
-        [served(translator, "en", "de"), served(translator, "fr", "de")]
-    ) as running_server:
+    models = [served(translator, "en", "de"), served(translator, "fr", "de")]
+    with running(models) as running_server:
         yield running_server
 
 

@@ -101,9 +101,13 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     source, blank = parse(server, [" ", "dogs"])[0]
     assert source == ""
     assert blank == {"text": "", "score": 0.0, "log_prob": 0.0}
-    refused = server.post("/translate", {"q": text, "alternatives": 1})
-    assert refused.status_code == 400
-    assert "alternatives must be at most 0" in refused.json()["error"]
+    for fields, message in (
+        ({"alternatives": 1}, "alternatives must be at most 0"),
+        ({"glossary": {"dog": "cat"}}, "A glossary is for translations."),
+    ):
+        refused = server.post("/translate", {"q": text, **fields})
+        assert refused.status_code == 400
+        assert message in refused.json()["error"]
 
 
 @pytest.mark.parametrize("depth", [200, 3000])

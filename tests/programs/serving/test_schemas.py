@@ -14,9 +14,8 @@ TEXT = "red cat sees dog"
 
 @pytest.fixture(scope="module")
 def both(translator):
-    with running(
-        [served(translator), served(parser_of(translator), "en", "tree")]
-    ) as server:
+    models = [served(translator), served(parser_of(translator), "en", "tree")]
+    with running(models) as server:
         yield server
 
 

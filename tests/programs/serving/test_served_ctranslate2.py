@@ -52,10 +52,14 @@ def test_attention_is_computed_by_tensorflow(server):
     assert len(response["weights"]) == 4
 
 
-def test_alignments_are_refused(server):
-    response = server.post("/translate", {"q": SENTENCES[0], "alignments": True})
+@pytest.mark.parametrize(
+    ("fields", "received"),
+    [({"alignments": True}, "en-de."), ({"glossary": {"a": "b"}}, "glossary. Leave")],
+)
+def test_what_needs_tensorflow_is_refused(server, fields, received):
+    response = server.post("/translate", {"q": SENTENCES[0], **fields})
     assert response.status_code == 400
-    assert "Received: en-de." in response.json()["error"]
+    assert f"Received: {received}" in response.json()["error"]
 
 
 def test_text_between_tags_is_translated_by_itself(server, translator):
