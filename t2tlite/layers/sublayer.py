@@ -370,8 +370,8 @@ class Dropout(keras.layers.Layer):
 
 
 def _random_bits(count: Tensor, generator: keras.random.SeedGenerator) -> Tensor:
-    """int16 [count], all 65,536 values equally likely. Drawing float32 numbers, of which
-    a mask needs no more bits, takes twice as long.
+    """int16 [count], all 65,536 values equally likely. A mask needs no more bits, and
+    drawing float32 numbers takes twice as long.
     """
     # TensorFlow reshapes int32 on the CPU even if a GPU computes; JAX has no int64
     dtype, bits = ("int32", 32) if keras.config.backend() == "jax" else ("int64", 64)
