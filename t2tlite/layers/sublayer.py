@@ -363,10 +363,24 @@ class Dropout(keras.layers.Layer):
         if not self.rate or training is False or (seed is None and not training):
             return x
         generator = self.generator if seed is None else _GivenSeed(seed)
-        # drawn in float32: the 8 bits of a bfloat16 number are too few for most rates
-        uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=generator)
+        bits = ops.reshape(_random_bits(ops.size(x), generator), ops.shape(x))
+        is_kept = bits >= min(round(self.rate * 2**16), 2**16 - 1) - 2**15
         scaled = x * (1.0 / (1.0 - self.rate))
-        return ops.where(uniform >= self.rate, scaled, ops.zeros((), x.dtype))
+        return ops.where(is_kept, scaled, ops.zeros((), x.dtype))
+
+
+def _random_bits(count: Tensor, generator: keras.random.SeedGenerator) -> Tensor:
+    """int16 [count], all 65,536 values equally likely. A mask needs no more bits, and
+    drawing float32 numbers takes twice as long.
+    """
+    # TensorFlow reshapes int32 on the CPU even if a GPU computes; JAX has no int64
+    dtype, bits = ("int32", 32) if keras.config.backend() == "jax" else ("int64", 64)
+    end = 2 ** (bits - 1)
+    each = bits // 16
+    drawn = keras.random.randint(
+        ((count + each - 1) // each, 1), -end, end - 1, dtype=dtype, seed=generator
+    )
+    return ops.reshape(ops.view(drawn, "int16"), (-1,))[:count]
 
 
 def fold(seed: Seed, number: int) -> Seed:
