@@ -168,14 +168,14 @@ def test_markup_around_and_within_a_translation(document, expected):
          '<img src=a.b ALT="&quot;CAT&quot; THE" title="IT&#x27;S"/> CRY WE'),
         ("We <code>x</code> <img alt=cat> cry", "<code>x</code> <img alt=\"CAT\"> CRY WE"),
         ("<p aria-label='a b' title='12:30' alt title=''>c d", "<p aria-label=\"B A\" title='12:30' alt title=''>D C"),
+        ("<optgroup label='a b'><option value=a>c d", "<optgroup label=\"B A\"><option value=a>D C"),
         ("<input type=SUBMIT value='a b'><input value='a b' placeholder='a b'><button type=submit value=a>a b</button>",
          '<input type=SUBMIT value="B A"><input value=\'a b\' placeholder="B A"><button type=submit value=a>B A</button>'),
         ("<code title='a b'>x</code><p translate=no title='a b'><i title='a b'>x</i><p>c d",
          "<code title='a b'>x</code><p translate=no title='a b'><i title='a b'>x</i><p>D C"),
         ("<script>'<a title=\"a b\">'</script><!-- <a title='a b'> -->a b",
          "<script>'<a title=\"a b\">'</script><!-- <a title='a b'> -->B A"),
-        ("<html lang=en dir=ltr title='a b'><p lang=en>a b", '<html lang="de" dir=ltr title="B A"><p lang=en>B A'),
-        ("<html><p>a b", "<html><p>B A"),
+        ("<html lang=en dir=ltr title='a b'><p lang=en>a b<html>", '<html lang="de" dir=ltr title="B A"><p lang=en>B A<html>'),
     ],
 )  # fmt: skip
 def test_attributes_that_users_see_are_translated(document, expected):
