@@ -90,7 +90,8 @@ class G2pCmudict(Pronunciations):
         held_out: set[str] = set()
         if split != TEST:
             words = sorted(dict(pairs))
-            held_out.update(random.Random(1).sample(words, DEV_WORDS))
+            count = min(DEV_WORDS, len(words))
+            held_out.update(random.Random(1).sample(words, count))
         for word, phonemes in pairs:
             if (word in held_out) == (split == DEV):
                 yield letters(word), phonemes

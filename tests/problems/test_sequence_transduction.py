@@ -31,8 +31,7 @@ def test_cmudict(cmudict, capsys):
     argv = ["--problem=g2p_cmudict", f"--tmp_dir={cmudict}", f"--data_dir={folder}"]
     assert t2t_datagen.main(argv) == 0
     assert " words\n" in capsys.readouterr().out
-    data = open_dataset(folder, "g2p_cmudict")
-    encoder = data.encoders[0]
+    encoder, _ = open_dataset(folder, "g2p_cmudict").encoders
     pieces = encoder.pieces(range(encoder.vocab_size))
     expected = {*"WABCDEFGHIJ", *"0123456", "AH"}
     assert set(pieces[3:]) == {f"\u2581{token}" for token in expected}
@@ -45,10 +44,13 @@ def test_cmudict(cmudict, capsys):
     assert next(problem.pairs("test", cmudict)) == ("C A T", "K AE T")
 
 
-def test_a_line_without_phonemes(cmudict):
+def test_a_line_without_phonemes_and_a_short_file(cmudict):
+    problem = get_problem("g2p_cmudict")
     write_text(cmudict / "test_dataset.csv", "CAT;K AE T\nDOG\n")
     with pytest.raises(ValueError, match=r"line 2: 'SOURCE;TARGET' is .*'DOG'"):
-        list(get_problem("g2p_cmudict").pairs("test", cmudict))
+        list(problem.pairs("test", cmudict))
+    write_text(cmudict / "train_dataset.csv", "CAT;K AE T\n")
+    assert list(problem.pairs("dev", cmudict)) == [("C A T", "K AE T")]
 
 
 def test_current_cmudict(tmp_path):
