@@ -23,6 +23,7 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.util.tensor_util import make_ndarray
 
 from t2tlite import registry
+from t2tlite.checked_fields import AUTO
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
@@ -91,7 +92,11 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
         **FUNCTIONS,
     }
     if hparams:
-        facts["changes"] = hparams.diff(base or HParams())
+        changes = {}
+        for name, (new, old) in hparams.diff(base or HParams()).items():
+            if old != AUTO:  # what the devices decide is no change
+                changes[name] = new, old
+        facts["changes"] = changes
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
         facts["parameters"] = attempt(count_parameters, hparams, sizes)
