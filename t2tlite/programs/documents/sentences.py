@@ -25,9 +25,11 @@ from t2tlite.vocabularies.normalisation import IGNORED, JOINER, REMOVED, words
 # letters, nor the digit of an emoji such as 1️⃣
 LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
 
-# of the web, and of e-mail
+# Of the web, up to a script that is written without spaces, and of e-mail
 ADDRESS = re.compile(
-    r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII
+    r"(?:https?://|www\.)[!-~\xa1-\u0dff]+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
+    re.ASCII,
 )
 
 # Characters that sentencex reads at once. Its time grows with the square of the length
