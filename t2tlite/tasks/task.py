@@ -24,6 +24,7 @@ from t2tlite.metrics.corpus_metrics import (
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
+from t2tlite.vocabularies.normalisation import normalise
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # stands for a space inside a word of a pronunciation, as in "bò sữa"
@@ -351,7 +352,7 @@ def letters(word: str) -> str:
     tag, _, rest = word.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
         tag, rest = "", word
-    parts = rest.split()
+    parts = normalise(rest).split()  # a letter and its accents are one
     is_separated = max(map(len, parts), default=0) <= 1
     separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
     return f"{tag} {separated}".strip()
