@@ -64,14 +64,11 @@ def test_current_cmudict(tmp_path):
     splits = {}
     for split in problem.splits():
         splits[split] = list(problem.pairs(split, tmp_path))
-    words = {}
-    for split, pairs in splits.items():
-        words[split] = {source for source, _ in pairs}
-    assert list(map(len, words.values())) == [501, 1500, 12_000]
-    assert len(set.union(*words.values())) == 14_001
-    of_read = []
-    for pairs in splits.values():
-        of_read += [target for source, target in pairs if source == "r e a d"]
+    words = [set(dict(pairs)) for pairs in splits.values()]
+    assert list(map(len, words)) == [501, 1500, 12_000]
+    assert len(set.union(*words)) == 14_001
+    pairs = itertools.chain(*splits.values())
+    of_read = [target for source, target in pairs if source == "r e a d"]
     assert of_read == ["R EH D", "R IY D"]
 
 
@@ -97,6 +94,9 @@ def test_sigmorphon(tmp_path):
     # as t2t-decoder --split reads them again
     for source, _ in pairs:
         assert open_task("pronunciation", {}).source(source) == source
+    write_text(tmp_path / "ady_test.tsv", "a\tɑ\tb\n")
+    with pytest.raises(ValueError, match=r"ady_test\.tsv, line 1: two columns"):
+        list(problem.pairs("test", tmp_path))
 
 
 def outputs(*texts):
