@@ -332,8 +332,11 @@ class PronunciationTask(TextToTextTask):
         """Exact match, WER and PER of the different words."""
         spoken: dict[str, list[str]] = {}
         first: dict[str, Output] = {}
-        for source, reference, output in zip(sources, references, outputs, strict=True):
-            spoken.setdefault(source, []).append(reference)
+        all_references = references, *self.scoring.more_references
+        for source, output, *of_word in zip(
+            sources, outputs, *all_references, strict=True
+        ):
+            spoken.setdefault(source, []).extend(of_word)
             first.setdefault(source, output)
         most = max(map(len, spoken.values()), default=1)
         for pronunciations in spoken.values():

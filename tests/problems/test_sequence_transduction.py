@@ -7,9 +7,10 @@ import pytest
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.files.atomic_file import write_text
+from t2tlite.metrics.corpus_metrics import Scoring
 from t2tlite.problems.sequence_transduction import LANGUAGES, LONG_TEST
 from t2tlite.registry import get_problem, list_problems
-from t2tlite.tasks.task import Output, PronunciationTask, letters, open_task
+from t2tlite.tasks.task import Output, letters, open_task
 
 
 def word(number: int) -> str:
@@ -104,19 +105,19 @@ def outputs(*texts):
 
 
 def test_a_word_is_scored_once_against_all_its_pronunciations():
-    """CAT is right by its second pronunciation; A has 1 edit of 1."""
+    """CAT is right by its second pronunciation; A has 1 edit of 1, and none by a
+    further reference.
+    """
     task = open_task("pronunciation", {})
-    score = task.score(
-        ["C A T", "C A T", "A"],
-        ["K AE T", "K AA T", "AH"],
-        outputs("K AA T", "K AA T", "EY"),
-    )
+    spoken = outputs("K AA T", "K AA T", "EY")
+    words = ["C A T", "C A T", "A"], ["K AE T", "K AA T", "AH"], spoken
+    score = task.score(*words)
     assert score.name == "exact_match"
     assert score.scores == pytest.approx(
         {"exact_match": 50.0, "WER".lower(): 50.0, "per": 100 * 1 / 4}
     )
-    assert isinstance(task, PronunciationTask)
-    assert task.source("CAT") == "C A T"
+    more = Scoring(more_references=(["", "", "EY"],))
+    assert task.scored_by(more).score(*words).scores["wer"] == 0.0
 
 
 def test_scan(tmp_path):
