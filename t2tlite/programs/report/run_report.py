@@ -23,7 +23,6 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.util.tensor_util import make_ndarray
 
 from t2tlite import registry
-from t2tlite.checked_fields import AUTO
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
@@ -92,11 +91,7 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
         **FUNCTIONS,
     }
     if hparams:
-        changes = {}
-        for name, (new, old) in hparams.diff(base or HParams()).items():
-            if old != AUTO:  # what the devices decide is no change
-                changes[name] = new, old
-        facts["changes"] = changes
+        facts["changes"] = hparams.diff(base or HParams())
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
         facts["parameters"] = attempt(count_parameters, hparams, sizes)
@@ -182,13 +177,19 @@ def _test(runs: Sequence[RunFolder], records: Sequence[DecodeRecord]) -> dict[st
     metrics = task.all_metrics
     # BLEU is of whole texts
     metric = next((name for name in metrics if name != "bleu"), "chrf")
-    old, new = map(RunFolder.outputs, runs, records)
-    sides = old, new, references
+    lines = list(map(str, range(1, len(sources) + 1)))
+    columns = sources, lines, *map(RunFolder.outputs, runs, records)
+    scored, all_references = task.scored_rows(columns, [references])
+    more = all_references[1:]
+    sides = scored[2], scored[3], all_references[0]
     return {
-        "sources": sources,
-        "differences": corpus_metrics.paired_bootstrap(*sides, metrics, options),
+        "sources": scored[0],
+        "lines": scored[1],
+        "differences": corpus_metrics.paired_bootstrap(
+            *sides, metrics, options, more_references=more
+        ),
         "metric": metric,
-        "changes": corpus_metrics.largest_changes(*sides, metric, options, count=10),
+        "changes": corpus_metrics.largest_changes(*sides, metric, options, more, 10),
     }
 
 
