@@ -107,7 +107,6 @@ GOES_WITH = (
     ("alignments", ("output_format=jsonl",)),
     ("prefixes", LINES),
     ("glossary", LINES),
-    ("glossary=-", (FILE,)),
     ("raw_text", LINES),
     ("beam_runner", (FILE,)),
     *((name, (SPLIT,)) for name in ("metrics", "reference", *flags_of(MetricOptions))),
@@ -186,8 +185,8 @@ class DecoderFlags(
                 raise ValueError(f"--{name} goes with --{' or --'.join(needed)}.")
         if self.raw_text and self.prefixes:
             raise ValueError("--raw_text does not go with --prefixes.")
-        if self.glossary and self.glossary == self.decode_from_file:
-            raise ValueError("--glossary needs another file than --decode_from_file.")
+        if self.glossary == (self.decode_from_file or "-"):
+            raise ValueError("--glossary needs another file than the input.")
         if self.beam_runner:
             require(decode_to_file=self.target)
 

@@ -15,7 +15,7 @@ from t2tlite.vocabularies.normalisation import normalise
 # before it, such as a vowel sign of Hindi; Python does not count it as a letter.
 WORD = re.compile(r"\w[\w\0]*|[^\w\s]\0*")
 # the categories of these, marks and joiners
-PARTS = frozenset("Mn Mc Me Cf".split())
+PARTS = "Mn", "Mc", "Me", "Cf"
 
 
 @dataclasses.dataclass(frozen=True)

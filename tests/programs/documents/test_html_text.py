@@ -152,6 +152,7 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
         ("<p>&nbsp; a&nbsp;b <i>***</i> &nbsp;</p>", "<p>&nbsp; <i>***</i> B A &nbsp;</p>"),
         ("<p>😀 a b. 😀</p><p>* * *</p>", "<p>😀 B. A 😀</p><p>* * *</p>"),
         ("<p><b>12:30</b> <i>25 €</i></p>We cry", "<p><b>12:30</b> <i>25 €</i></p>CRY WE"),
+        ("We cry. <a>12:30.</a> We cry. <a>😀</a>", "CRY. WE <a>12:30.</a> CRY. WE <a>😀</a>"),
         ("<a>1</a> <a>2</a> <a>Go on</a>", "<a>1</a> <a>2</a> <a>ON GO</a>"),
         ("<b>a &amp; &lt;b&gt;</b>", "<b>&lt;B&gt; &amp; A</b>"),
         ("<pre> a  b\n  <b>c d\ne</b> f</pre>", "<pre> B A\n  <b>D C\nE</b> F</pre>"),
