@@ -185,6 +185,8 @@ class DecoderFlags(
                 raise ValueError(f"--{name} goes with --{' or --'.join(needed)}.")
         if self.raw_text and self.prefixes:
             raise ValueError("--raw_text does not go with --prefixes.")
+        if self.glossary == (self.decode_from_file or "-"):
+            raise ValueError("--glossary needs another file than the input.")
         if self.beam_runner:
             require(decode_to_file=self.target)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from t2tlite.data.problem import Problem, option
 from t2tlite.data.splits import DEV, TEST, TRAIN
-from t2tlite.files.text_files import read_lines
+from t2tlite.files.text_files import read_lines, read_tsv
 from t2tlite.problems.corpus import Corpora, Corpus, FilePair, Pairs
 from t2tlite.registry import register_problem
 from t2tlite.tasks.task import letters
@@ -90,7 +90,8 @@ class G2pCmudict(Pronunciations):
         held_out: set[str] = set()
         if split != TEST:
             words = sorted(dict(pairs))
-            held_out.update(random.Random(1).sample(words, DEV_WORDS))
+            count = min(DEV_WORDS, len(words))
+            held_out.update(random.Random(1).sample(words, count))
         for word, phonemes in pairs:
             if (word in held_out) == (split == DEV):
                 yield letters(word), phonemes
@@ -146,7 +147,7 @@ class G2pSigmorphon2020(Pronunciations):
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         for language, file in zip(LANGUAGES.split(), files, strict=True):
-            for word, phonemes in read_pairs(file, "\t"):
+            for word, phonemes in read_tsv(file[0]):
                 yield letters(f"<{language}> {word}"), phonemes
 
 

@@ -44,7 +44,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
-    ("metrics",):            ({"checked_fields", "registry", "texts"},                    {"sacrebleu", "sacremoses"}),
+    ("metrics",):            ({"checked_fields", "registry", "texts", "vocabularies.normalisation"}, {"sacrebleu", "sacremoses"}),
     ("tasks",):              ({"metrics", "registry", "trees", "types", "vocabularies.normalisation",
                                "vocabularies.text_encoder"}, {"numpy"}),
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),

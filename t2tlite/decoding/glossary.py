@@ -1,15 +1,21 @@
 """Glossaries: which terms a translation must have, from the words of its source."""
 
 import dataclasses
+import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines, shown
+from t2tlite.texts import check_text
 from t2tlite.vocabularies.normalisation import normalise
 
-# or a punctuation mark, or another symbol
-WORD = re.compile(r"\w+|[^\w\s]")
+# Or a punctuation mark, or another symbol. \0 stands for what belongs to the character
+# before it, such as a vowel sign of Hindi; Python does not count it as a letter.
+WORD = re.compile(r"\w[\w\0]*|[^\w\s]\0*")
+# the categories of these, marks and joiners
+PARTS = "Mn", "Mc", "Me", "Cf"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,12 +34,15 @@ class Glossary:
         """The translations of the terms in a sentence, each once.
 
         A term is a sequence of whole words. Of two that overlap, the one that begins
-        first counts, and of two that begin at one word the longer one. A sentence may
-        begin with a capital letter that the term does not have.
+        first counts, and of two that begin at one word the longer one. The first word
+        that begins with a letter may have a capital that the term does not have.
         """
-        text = normalise(source)
-        words = WORD.findall(text)
-        lowered = WORD.findall(text[:1].lower()[:1] + text[1:])
+        words = _whole_words(source)
+        lowered = list(words)
+        for number, word in enumerate(words):
+            if word[0].isalpha():
+                lowered[number] = word[0].lower()[0] + word[1:]
+                break
         terms = {}
         at = 0
         while at < len(words):
@@ -60,6 +69,8 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
         return None
     if isinstance(given, Mapping):
         name = "the glossary"
+        for text in itertools.chain(*given.items()):
+            check_text("A term", text)
         lines = list(map("\t".join, given.items()))
     else:
         name = shown(given)
@@ -67,7 +78,7 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
     targets: dict[tuple[str, ...], str] = {}
     for number, line in enumerate(lines, 1):
         source, *rest = map(normalise, line.split("\t"))
-        words = tuple(WORD.findall(source))
+        words = tuple(_whole_words(source))
         is_right = words and len(rest) == 1 and all(rest)
         if is_right:
             is_right = targets.setdefault(words, rest[0]) == rest[0]
@@ -87,3 +98,13 @@ def terms_of(
     if glossary is None:
         return None
     return list(map(glossary.terms, sentences))
+
+
+def _whole_words(text: str) -> list[str]:
+    """The words of a text, its punctuation marks and symbols."""
+    text = normalise(text)
+    spelled = ""
+    for character in text:
+        is_part = unicodedata.category(character) in PARTS
+        spelled += "\0" if is_part else character
+    return [text[slice(*word.span())] for word in WORD.finditer(spelled)]

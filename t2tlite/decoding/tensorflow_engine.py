@@ -254,6 +254,7 @@ def search(
     if "brackets" in extra_inputs:
         classes, tokens, choices = extra_inputs["brackets"]
         brackets = bracket_constraint(classes, tokens, choices, max_lengths)
+    prefixes = extra_inputs.get("prefixes")
     common = {
         "max_lengths": max_lengths,
         "alpha": alpha if rules.penalises(options) else 0.0,
@@ -261,7 +262,7 @@ def search(
         "constrain": conjunction(
             options.min_length,
             options.no_repeat_ngram_size,
-            extra_inputs.get("prefixes"),
+            prefixes,
             brackets,
         ),
     }
@@ -284,7 +285,7 @@ def search(
             beam_size=slots,
             length=length,
             n_best=n_best,
-            choose=term_choice(extra_inputs.get("terms"), slots),
+            choose=term_choice(extra_inputs.get("terms"), slots, prefixes),
             # for XLA, shapes are static
             resize_cache=None if isinstance(length, int) else model.resize_cache,
             **common,

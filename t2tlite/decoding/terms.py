@@ -36,18 +36,21 @@ LAST_BANK = 63
 TURN = 1e4
 
 
-def term_choice(terms: Tensor | None, beam_size: int) -> Choice | None:
+def term_choice(
+    terms: Tensor | None, beam_size: int, prefixes: Tensor | None = None
+) -> Choice | None:
     """Chooses the continuations of hypotheses that shall have all terms of their
     sentence; None without terms.
 
     The next token of each term is a continuation of each hypothesis. Until all terms
     are there, EOS is forbidden; where it would be the best token, only a term may
-    follow.
+    follow. A term may have what a constraint forbids, except within a prefix.
 
     Args:
         terms: int32 [B, K, P], those of each sentence; PAD behind each term, and for
             none.
         beam_size: M.
+        prefixes: int32 [B, L], as of `conjunction`.
     """
     if terms is None:
         return None
@@ -64,8 +67,12 @@ def term_choice(terms: Tensor | None, beam_size: int) -> Choice | None:
         of_sentences = ops.take(terms, state.sentences, axis=0)
         due, progress, banks = _progress(of_sentences, alive.alive_ids, state.step)
         is_open = due > PAD  # [N, M, K]
+        if prefixes is not None:
+            forced = ops.take(ops.take(prefixes, state.step, axis=1), state.sentences)
+            is_open &= ops.equal(forced, PAD)[:, None, None]
         is_due = put(ops.zeros_like(logits), due, as_float(is_open)) > 0
         is_end = ops.equal(indices(logits.shape[2]), EOS)
+        allowed = ops.where(is_due, logits, allowed)
         largest = ops.max(allowed, axis=2, keepdims=True)
         is_end |= allowed[:, :, EOS : EOS + 1] >= largest
         is_forbidden = ops.any(is_open, axis=2, keepdims=True) & is_end & ~is_due

@@ -2,8 +2,9 @@
 list, in percent: exact match, token accuracy, and the two by which pronunciations are
 scored, WER and PER.
 
-Tokens are what white space separates. All are metrics in the form of sacrebleu's, so
-that its paired bootstrap resampling tests their differences too.
+Tokens are what white space separates, of text as vocabularies read it. All are metrics
+in the form of sacrebleu's, so that its paired bootstrap resampling tests their
+differences too.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from sacrebleu.utils import sum_of_lists
 import t2tlite
 from t2tlite.metrics.corpus_metrics import MetricOptions
 from t2tlite.registry import register_metric, snake_case
+from t2tlite.vocabularies.normalisation import normalise
 
 # of a sentence or of several: what is counted, and out of how many
 Counts = list[Any]
@@ -55,19 +57,28 @@ class ShareMetric(Metric):
     ) -> Counts:
         counts = [self.counts(hypothesis, each) for each in ref_kwargs["references"]]
         best = min if self.counts_errors else max
-        return best(counts, key=_share)
+        return best(counts, key=self._share)
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"references": refs}
 
     def _preprocess_segment(self, sent: str) -> str:
-        return " ".join((sent.lower() if self.lowercase else sent).split())
+        return normalise(sent.lower() if self.lowercase else sent)
 
     def _aggregate_and_compute(self, stats: Sequence[Counts]) -> Score:
         return self._compute_score_from_stats(sum_of_lists(stats))
 
     def _compute_score_from_stats(self, stats: Counts) -> Score:
-        return Score(snake_case(type(self).__name__), 100 * _share(stats))
+        return Score(snake_case(type(self).__name__), 100 * self._share(stats))
+
+    def _share(self, counts: Counts) -> float:
+        """The best share if nothing was counted of nothing, as of an empty output for
+        an empty reference.
+        """
+        count, possible = map(float, counts)
+        if possible:
+            return count / possible
+        return float(self.counts_errors == (count > 0))
 
 
 @register_metric
@@ -128,9 +139,3 @@ def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
             last = row[j]
             row[j] = min(replaced, last + 1, row[j - 1] + 1)
     return row[-1]
-
-
-def _share(counts: Counts) -> float:
-    """1 if nothing could be right: an empty output for an empty reference."""
-    right, possible = map(float, counts)
-    return right / possible if possible else 1.0

@@ -24,6 +24,7 @@ from t2tlite.metrics.corpus_metrics import (
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
+from t2tlite.vocabularies.normalisation import normalise
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # stands for a space inside a word of a pronunciation, as in "bò sữa"
@@ -79,6 +80,7 @@ class Output:
 
 
 Texts = Sequence[str]
+Columns = Sequence[Texts]
 Outputs = Sequence[Output]
 
 
@@ -190,6 +192,13 @@ class Task:
         """
         return target
 
+    def scored_rows(self, columns: Columns, references: Columns) -> list[Columns]:
+        """The columns and the references of what is scored; by default every line is.
+
+        The first column are the sources.
+        """
+        return [columns, references]
+
     def score(
         self,
         sources: Texts,
@@ -261,23 +270,17 @@ class TranslationTask(Task):
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
         `slow_metrics`; or what `scored_by` was given. The first metric is the main one.
         """
-        more_references = self.scoring.more_references
-        return self._scored(outputs, (references, *more_references), slow_metrics)
-
-    def _scored(
-        self,
-        outputs: Outputs,
-        references: Sequence[Texts],
-        slow_metrics: bool,
-    ) -> Score:
-        """The metrics against references of each output."""
+        texts = [output.text for output in outputs]
+        scored, all_references = self.scored_rows(
+            (sources, texts), (references, *self.scoring.more_references)
+        )
         metrics = self.all_metrics if slow_metrics else self.fast_metrics
         computed = corpus_scores(
-            [output.text for output in outputs],
-            references[0],
+            scored[1],
+            all_references[0],
             self.scoring.metrics or metrics,
             self.scoring.options,
-            references[1:],
+            all_references[1:],
         )
         total = Score(computed[0].result.name, {}, {}, {})
         for score in computed:
@@ -321,24 +324,19 @@ class PronunciationTask(TextToTextTask):
         """The letters, separated by spaces."""
         return letters(sentence)
 
-    def score(
-        self,
-        sources: Texts,
-        references: Texts,
-        outputs: Outputs,
-        slow_metrics: bool = False,
-    ) -> Score:
-        """Exact match, WER and PER of the different words."""
+    def scored_rows(self, columns: Columns, references: Columns) -> list[Columns]:
+        """The different words, each with all its pronunciations."""
+        first: dict[str, Texts] = {}
         spoken: dict[str, list[str]] = {}
-        first: dict[str, Output] = {}
-        for source, reference, output in zip(sources, references, outputs, strict=True):
-            spoken.setdefault(source, []).append(reference)
-            first.setdefault(source, output)
+        count = len(columns)
+        for row in zip(*columns, *references, strict=True):
+            first.setdefault(row[0], row[:count])
+            spoken.setdefault(row[0], []).extend(row[count:])
         most = max(map(len, spoken.values()), default=1)
         for pronunciations in spoken.values():
             pronunciations += pronunciations[:1] * (most - len(pronunciations))
-        columns = list(zip(*spoken.values(), strict=True))
-        return self._scored(list(first.values()), columns, slow_metrics)
+        tables = first.values(), spoken.values()
+        return [list(zip(*table, strict=True)) for table in tables]
 
 
 def letters(word: str) -> str:
@@ -351,7 +349,7 @@ def letters(word: str) -> str:
     tag, _, rest = word.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
         tag, rest = "", word
-    parts = rest.split()
+    parts = normalise(rest).split()  # a letter and its accents are one
     is_separated = max(map(len, parts), default=0) <= 1
     separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
     return f"{tag} {separated}".strip()

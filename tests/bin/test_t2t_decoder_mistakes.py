@@ -32,6 +32,8 @@ def write(path, text):
         ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--decode_to_file must be given."),
         ("--split=dev --beam_runner=DirectRunner", "--beam_runner goes with --decode_from_file."),
         ("--split=dev --glossary={}", "--glossary goes with --decode_from_file or --decode_interactive."),
+        ("--decode_interactive --glossary=-", "--glossary needs another file than the input."),
+        ("--decode_from_file=- --glossary=-", "--glossary needs another file than the input."),
         ("--decode_interactive --glossary={}", "Received: {}, line 1: 'cat'."),
         ("--decode_interactive --glossary={} --engine=ctranslate2", "The engine ctranslate2 supports alpha, batch_size, beam_size,"
          " extra_length, return_beams, t2t_rules. Received: glossary. Leave it out, or use tensorflow."),

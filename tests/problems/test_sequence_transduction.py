@@ -7,9 +7,10 @@ import pytest
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.files.atomic_file import write_text
+from t2tlite.metrics.corpus_metrics import Scoring
 from t2tlite.problems.sequence_transduction import LANGUAGES, LONG_TEST
 from t2tlite.registry import get_problem, list_problems
-from t2tlite.tasks.task import Output, PronunciationTask, letters, open_task
+from t2tlite.tasks.task import Output, letters, open_task
 
 
 def word(number: int) -> str:
@@ -31,8 +32,7 @@ def test_cmudict(cmudict, capsys):
     argv = ["--problem=g2p_cmudict", f"--tmp_dir={cmudict}", f"--data_dir={folder}"]
     assert t2t_datagen.main(argv) == 0
     assert " words\n" in capsys.readouterr().out
-    data = open_dataset(folder, "g2p_cmudict")
-    encoder = data.encoders[0]
+    encoder, _ = open_dataset(folder, "g2p_cmudict").encoders
     pieces = encoder.pieces(range(encoder.vocab_size))
     expected = {*"WABCDEFGHIJ", *"0123456", "AH"}
     assert set(pieces[3:]) == {f"\u2581{token}" for token in expected}
@@ -45,10 +45,13 @@ def test_cmudict(cmudict, capsys):
     assert next(problem.pairs("test", cmudict)) == ("C A T", "K AE T")
 
 
-def test_a_line_without_phonemes(cmudict):
+def test_a_line_without_phonemes_and_a_short_file(cmudict):
+    problem = get_problem("g2p_cmudict")
     write_text(cmudict / "test_dataset.csv", "CAT;K AE T\nDOG\n")
     with pytest.raises(ValueError, match=r"line 2: 'SOURCE;TARGET' is .*'DOG'"):
-        list(get_problem("g2p_cmudict").pairs("test", cmudict))
+        list(problem.pairs("test", cmudict))
+    write_text(cmudict / "train_dataset.csv", "CAT;K AE T\n")
+    assert list(problem.pairs("dev", cmudict)) == [("C A T", "K AE T")]
 
 
 def test_current_cmudict(tmp_path):
@@ -62,14 +65,11 @@ def test_current_cmudict(tmp_path):
     splits = {}
     for split in problem.splits():
         splits[split] = list(problem.pairs(split, tmp_path))
-    words = {}
-    for split, pairs in splits.items():
-        words[split] = {source for source, _ in pairs}
-    assert list(map(len, words.values())) == [501, 1500, 12_000]
-    assert len(set.union(*words.values())) == 14_001
-    of_read = []
-    for pairs in splits.values():
-        of_read += [target for source, target in pairs if source == "r e a d"]
+    words = [set(dict(pairs)) for pairs in splits.values()]
+    assert list(map(len, words)) == [501, 1500, 12_000]
+    assert len(set.union(*words)) == 14_001
+    pairs = itertools.chain(*splits.values())
+    of_read = [target for source, target in pairs if source == "r e a d"]
     assert of_read == ["R EH D", "R IY D"]
 
 
@@ -91,10 +91,13 @@ def test_sigmorphon(tmp_path):
         ("<fre> c h a t", "ʃ a"),
         ("<vie> b ò _ s ữ a", "ɓ ɔ"),
     ]
-    assert letters("<fre> chat") == pairs[4][0]
+    assert letters("<vie> bo\u0300 sư\u0303a") == pairs[-1][0]
     # as t2t-decoder --split reads them again
     for source, _ in pairs:
         assert open_task("pronunciation", {}).source(source) == source
+    write_text(tmp_path / "ady_test.tsv", "a\tɑ\tb\n")
+    with pytest.raises(ValueError, match=r"ady_test\.tsv, line 1: two columns"):
+        list(problem.pairs("test", tmp_path))
 
 
 def outputs(*texts):
@@ -102,19 +105,19 @@ def outputs(*texts):
 
 
 def test_a_word_is_scored_once_against_all_its_pronunciations():
-    """CAT is right by its second pronunciation; A has 1 edit of 1."""
+    """CAT is right by its second pronunciation; A has 1 edit of 1, and none by a
+    further reference.
+    """
     task = open_task("pronunciation", {})
-    score = task.score(
-        ["C A T", "C A T", "A"],
-        ["K AE T", "K AA T", "AH"],
-        outputs("K AA T", "K AA T", "EY"),
-    )
+    spoken = outputs("K AA T", "K AA T", "EY")
+    words = ["C A T", "C A T", "A"], ["K AE T", "K AA T", "AH"], spoken
+    score = task.score(*words)
     assert score.name == "exact_match"
     assert score.scores == pytest.approx(
         {"exact_match": 50.0, "WER".lower(): 50.0, "per": 100 * 1 / 4}
     )
-    assert isinstance(task, PronunciationTask)
-    assert task.source("CAT") == "C A T"
+    more = Scoring(more_references=(["", "", "EY"],))
+    assert task.scored_by(more).score(*words).scores["wer"] == 0.0
 
 
 def test_scan(tmp_path):

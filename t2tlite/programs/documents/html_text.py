@@ -45,7 +45,7 @@ WITHOUT_SPACES = re.compile(
 WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][.!?…,;:)。！？]+)\Z")
 WORD_END_LENGTH = 8  # characters at the end of a text that show whether a word ends
 OBJECT = "\ufffc"  # stands for an object in a text
-ATTRIBUTES = frozenset("alt aria-label placeholder title".split())
+ATTRIBUTES = frozenset("alt aria-label label placeholder title".split())
 BUTTONS = frozenset("button reset submit".split())  # of <input>, which show their value
 
 

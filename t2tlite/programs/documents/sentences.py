@@ -9,8 +9,8 @@ such as `2.`, or behind an ordinal number of a language that writes a full stop 
 (`am 3. Mai`). Characters that the rule for text removes, such as a zero-width space,
 are ignored.
 
-A line without a letter, such as `12:30`, or with addresses alone is between sentences,
-and so are emoji and bullets at either end of a sentence.
+Text without a letter, such as `12:30`, or of addresses alone is between sentences, and
+so are emoji and bullets at either end of a sentence.
 """
 
 import re
@@ -25,9 +25,11 @@ from t2tlite.vocabularies.normalisation import IGNORED, JOINER, REMOVED, words
 # letters, nor the digit of an emoji such as 1️⃣
 LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
 
-# of the web, and of e-mail
+# Of the web, up to a script that is written without spaces, and of e-mail
 ADDRESS = re.compile(
-    r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+", re.ASCII
+    r"(?:https?://|www\.)[!-~\xa1-\u0dff]+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
+    re.ASCII,
 )
 
 # Characters that sentencex reads at once. Its time grows with the square of the length
@@ -81,7 +83,7 @@ def has_letter(text: str) -> bool:
 
 
 def split_text(text: str, language: str = "en", numbers: bool = False) -> SplitText:
-    """Splits a text in a language into sentences, with `numbers` also lines without a
+    """Splits a text in a language into sentences, with `numbers` also those without a
     letter.
 
     A language that sentencex does not know is split as a related one, or as English.
@@ -96,9 +98,9 @@ def split_text(text: str, language: str = "en", numbers: bool = False) -> SplitT
     segments = []
     between = ""  # since the last sentence
     for line in text.splitlines(keepends=True):
-        is_language = numbers or has_letter(line)
         for piece in _pieces(line, code):
             sentence = ""
+            is_language = numbers or has_letter(piece)
             if is_language and LETTER_OR_DIGIT.search(piece):
                 sentence = ASIDES_BEFORE.sub("", piece)
                 sentence = ASIDES_BEHIND.sub("", sentence[::-1])[::-1]

@@ -61,7 +61,12 @@ class Projection:
         self._source: list[Word] = []
         self._target: list[Word] = []
         self._aligned: list[list[int]] = []  # of each source word the target words
-        self._read(split, sentences)
+        self._source_at = 0
+        self._target_at = 0
+        for segment, translated in zip(split.segments, sentences, strict=True):
+            self._add_words(segment.before, segment.before)
+            self._add_words(segment.sentence, *translated)
+        self._add_words(split.after, split.after)
         self._core_starts = [word.core_start for word in self._source]
         self._core_ends = [word.core_end for word in self._source]
         # the first target word aligned to each source word or one behind it
@@ -80,23 +85,22 @@ class Projection:
         self._add_text(end)
         return "".join(self._parts)
 
-    def _read(self, split: SplitText, sentences: Sentences) -> None:
-        source_at = 0
-        target_at = 0
-        for segment, translated in zip(split.segments, sentences, strict=True):
-            target, alignment = translated
-            source_at += len(segment.before)
-            target_at += len(segment.before)
-            first_source = len(self._source)
-            first_target = len(self._target)
-            for word in _words(segment.sentence, source_at):
-                self._source.append(word)
-                self._aligned.append([])
-            self._target += _words(target, target_at)
-            for i, j in alignment:
-                self._aligned[first_source + i].append(first_target + j)
-            source_at += len(segment.sentence)
-            target_at += len(target)
+    def _add_words(
+        self, source: str, target: str, alignment: Alignment | None = None
+    ) -> None:
+        """Adds the words of a sentence, or of text that stays as it is."""
+        first_source = len(self._source)
+        first_target = len(self._target)
+        self._source += _words(source, self._source_at)
+        self._target += _words(target, self._target_at)
+        count = len(self._source) - first_source
+        if alignment is None:
+            alignment = [(i, i) for i in range(count)]
+        self._aligned += [[] for _ in range(count)]
+        for i, j in alignment:
+            self._aligned[first_source + i].append(first_target + j)
+        self._source_at += len(source)
+        self._target_at += len(target)
 
     def _write(self, nodes: Sequence[Node], end: int) -> None:
         """Adds the markup inside a range that ends at an offset, and the text before

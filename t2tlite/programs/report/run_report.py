@@ -177,13 +177,19 @@ def _test(runs: Sequence[RunFolder], records: Sequence[DecodeRecord]) -> dict[st
     metrics = task.all_metrics
     # BLEU is of whole texts
     metric = next((name for name in metrics if name != "bleu"), "chrf")
-    old, new = map(RunFolder.outputs, runs, records)
-    sides = old, new, references
+    lines = list(map(str, range(1, len(sources) + 1)))
+    columns = sources, lines, *map(RunFolder.outputs, runs, records)
+    scored, all_references = task.scored_rows(columns, [references])
+    more = all_references[1:]
+    sides = scored[2], scored[3], all_references[0]
     return {
-        "sources": sources,
-        "differences": corpus_metrics.paired_bootstrap(*sides, metrics, options),
+        "sources": scored[0],
+        "lines": scored[1],
+        "differences": corpus_metrics.paired_bootstrap(
+            *sides, metrics, options, more_references=more
+        ),
         "metric": metric,
-        "changes": corpus_metrics.largest_changes(*sides, metric, options, count=10),
+        "changes": corpus_metrics.largest_changes(*sides, metric, options, more, 10),
     }
 
 

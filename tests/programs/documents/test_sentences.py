@@ -96,10 +96,10 @@ def test_sentences_end_by_the_rules_of_their_language(language, sentences):
         ("\u0301\u0301 _ ー", [("", "\u0301\u0301 _ ー")], ""),
         ("\u0301 \u3164 _", [], "\u0301 \u3164 _"),
         ("1. We cry.\n12:30, 25.000 €\n+49 30 1234", [("", "1. We cry.")], "\n12:30, 25.000 €\n+49 30 1234"),
-        ("https://a.b/c?d=e a.b@c-d.org\nwww.a.b", [], "https://a.b/c?d=e a.b@c-d.org\nwww.a.b"),
+        ("https://a.b/c?d=Ж a.b@c-d.org\nwww.a.b", [], "https://a.b/c?d=Ж a.b@c-d.org\nwww.a.b"),
         ("看https://a.b看", [("", "看https://a.b看")], ""),
         ("Go to a.b@c.d.", [("", "Go to a.b@c.d.")], ""),
-        ("5 km. 7 of 8.", [("", "5 km."), (" ", "7 of 8.")], ""),
+        ("5 km. 7–8! 7 of 8.", [("", "5 km."), (" 7–8! ", "7 of 8.")], ""),
         ("٣ ५. ½", [], "٣ ५. ½"),
     ],
 )  # fmt: skip

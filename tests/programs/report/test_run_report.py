@@ -60,7 +60,7 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         ),
         (
             "| field | twenty_words_tiny | this run |\n|---|---|---|\n|"
-            " `label_smoothing` | 0.1 | 0.25 |\n| `jit_compile` | auto | False |\n\n"
+            " `label_smoothing` | 0.1 | 0.25 |\n\n"
         ),
         (
             f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} |"
