@@ -369,7 +369,10 @@ class Dropout(keras.layers.Layer):
         return ops.where(is_kept, scaled, ops.zeros((), x.dtype))
 
 
-def _random_bits(count: Tensor, generator: keras.random.SeedGenerator) -> Tensor:
+def _random_bits(
+    count: Tensor,
+    generator: keras.random.SeedGenerator,
+) -> Tensor:
     """int16 [count], all 65,536 values equally likely. A mask needs no more bits, and
     drawing float32 numbers takes twice as long.
     """
@@ -378,7 +381,11 @@ def _random_bits(count: Tensor, generator: keras.random.SeedGenerator) -> Tensor
     end = 2 ** (bits - 1)
     each = bits // 16
     drawn = keras.random.randint(
-        ((count + each - 1) // each, 1), -end, end - 1, dtype=dtype, seed=generator
+        shape=((count + each - 1) // each, 1),
+        minval=-end,
+        maxval=end - 1,
+        dtype=dtype,
+        seed=generator,
     )
     return ops.reshape(ops.view(drawn, "int16"), (-1,))[:count]
 

@@ -80,7 +80,7 @@ class Output:
 
 
 Texts = Sequence[str]
-Columns = Sequence[Texts]
+TextColumns = Sequence[Texts]
 Outputs = Sequence[Output]
 
 
@@ -192,7 +192,11 @@ class Task:
         """
         return target
 
-    def scored_rows(self, columns: Columns, references: Columns) -> list[Columns]:
+    def scored_rows(
+        self,
+        columns: TextColumns,
+        references: TextColumns,
+    ) -> list[TextColumns]:
         """The columns and the references of what is scored; by default every line is.
 
         The first column are the sources.
@@ -324,7 +328,11 @@ class PronunciationTask(TextToTextTask):
         """The letters, separated by spaces."""
         return letters(sentence)
 
-    def scored_rows(self, columns: Columns, references: Columns) -> list[Columns]:
+    def scored_rows(
+        self,
+        columns: TextColumns,
+        references: TextColumns,
+    ) -> list[TextColumns]:
         """The different words, each with all its pronunciations."""
         first: dict[str, Texts] = {}
         spoken: dict[str, list[str]] = {}
