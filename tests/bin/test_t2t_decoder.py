@@ -66,7 +66,10 @@ def test_glossary(decode, tmp_path):
     flag = f"--decode_from_file={source}"
     free = decode(flag).out.splitlines()
     glossary = write(tmp_path / "terms.tsv", "cat\tKatzenklo vogel\nlion\tmaus\n")
-    first, *others = decode(flag, f"--glossary={glossary}").out.splitlines()
+    target = tmp_path / "out.txt"
+    decoded = decode(flag, f"--glossary={glossary}", f"--decode_to_file={target}")
+    assert "\nterms of the glossary: 1 of 1\n" in decoded.err
+    first, *others = target.read_text().splitlines()
     assert "Katzenklo vogel" in first
     assert others == free[1:]
 

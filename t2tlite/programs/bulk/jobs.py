@@ -116,6 +116,10 @@ class DecodeJob:
         # with the EOS of each
         counts["tokens"] = len(best) + sum(len(output.ids) for output in best)
         counts["milliseconds"] = round(1000 * (time.monotonic() - started))
+        terms = terms_of(self.line_format.glossary, sources) or []
+        for wanted, outputs in zip(terms, n_best, strict=False):
+            counts["terms"] += len(wanted)
+            counts["kept"] += sum(term in outputs[0].text for term in wanted)
         return WindowOutput(sources, n_best, dict(counts))
 
     def _columns(self, window: Window) -> Columns:
@@ -179,6 +183,9 @@ class DecodeJob:
             f" {sentences / seconds:,.1f} sentences/s,"
             f" {tokens / seconds:,.0f} target tokens/s"
         )
+        if terms := of_task.pop("terms", 0):
+            kept = of_task.pop("kept")
+            speed += f"\nterms of the glossary: {kept:,} of {terms:,}"
         repairs = self.model.task_under(self.options).summary(of_task)
         return f"{speed}\n{repairs}".rstrip()
 
