@@ -48,6 +48,8 @@ def make_app(service: Service) -> FastAPI:
         description="Translates and parses. LibreTranslate's clients can use it.",
         docs_url=None,
         redoc_url=None,
+        # a redirect would leave the path and the TLS of a proxy, with the API key
+        redirect_slashes=False,
         responses={"default": {"model": schemas.ErrorResponse}},
         exception_handlers={HTTPException: answer_error},
     )
