@@ -26,6 +26,8 @@ class Pieces:
     words.
     """
 
+    unknown = 1
+
     def __init__(self, *pieces: str, words: dict[str, list[int]] | None = None) -> None:
         self._pieces, self._words = pieces, words or {}
 
@@ -79,6 +81,11 @@ def test_a_word_that_the_vocabulary_writes_as_two_stays_one():
     assert words_of_pieces(encoder, [0, 1, 2, 3], "a☃b c") == [0, 0, 0, 1]
     encoder = Pieces("▁a", "▁⁇", "▁b")
     assert words_of_pieces(encoder, [0, 1, 2], "a☃b") == [0, 0, 0]
+
+
+def test_the_words_behind_unknown_ones_are_counted():
+    encoder = Pieces("▁a", "⁇", words={"a": [0], "x": [1], "y": [1]})
+    assert words_of_pieces(encoder, [0, 1, 0], "a x y a") == [0, 1, 3]
 
 
 SENTENCES = ["red cat sees dog", "", "horse bites bird today", "fish likes mouse"]
