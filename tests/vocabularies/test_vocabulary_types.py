@@ -37,6 +37,8 @@ def test_the_most_frequent(tmp_path):
     encoder = learn(tmp_path, "words", vocab_size=5)
     assert encoder.vocab_size == 5
     assert set(encoder.pieces(range(3, 5))) == {"▁K", "▁D"}
+    with pytest.raises(ValueError, match="vocab_size must be 0, or at least 5: special"):
+        learn(tmp_path, "words", 4, ["<2de>"])
 
 
 def test_symbols(tmp_path):
