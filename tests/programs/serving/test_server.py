@@ -5,6 +5,7 @@ and open files.
 import socket
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from raw_peers import until
@@ -74,7 +75,7 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
 def test_requests_under_way_end_with_the_models_they_began_with(
     translator, monkeypatch, tmp_path
 ):
-    """And with the API key."""
+    """And with the API key. A log on a full disk is no hindrance."""
     key = tmp_path / "key"
     key.write_text("first")
     gated = Gated(translator)
@@ -95,6 +96,8 @@ def test_requests_under_way_end_with_the_models_they_began_with(
         first = threads.submit(ask, "de", "first")
         until(lambda: gated.seen)
         key.write_text("second")
+        full = Mock(write=Mock(side_effect=OSError))
+        monkeypatch.setattr("sys.stderr", full)
         runs = ServedRunOptions(runs=())
         loading = threads.submit(load_anew, server.service, runs)
         until(lambda: server.service.catalogue is new)
