@@ -103,7 +103,8 @@ class ServerOptions(CheckedFields):
         Raises ValueError or OSError if the file does not hold it.
         """
         if self.api_key_file is None:
-            return self.api_key or os.environ.get("T2TLITE_API_KEY", "")
+            key = self.api_key or os.environ.get("T2TLITE_API_KEY", "")
+            return key.strip()
         key = "\n".join(read_lines(self.api_key_file)).strip()
         if self.api_key or len(key.splitlines()) != 1:
             raise ValueError(
