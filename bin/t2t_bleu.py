@@ -126,10 +126,10 @@ def main(flags: BleuFlags) -> None:
             *systems, references, flags.metrics, flags, flags.seed, more
         )
         paths = flags.compare, flags.translation
-        names = [Path(path).name for path in paths]
-        if names[0] == names[1]:
-            names = [*paths]
-        print(_comparison(*names, differences))
+        old, new = [Path(path).name for path in paths]
+        if old == new:
+            old, new = paths
+        print(_comparison(old, new, differences))
         # BLEU is of whole texts
         metric = next((name for name in flags.metrics if name != "bleu"), "chrf")
         changes = largest_changes(
@@ -139,7 +139,7 @@ def main(flags: BleuFlags) -> None:
             direction = "better" if change.gain > 0 else "worse"
             gain = f"{direction} by {abs(change.gain):.2f} ({metric})"
             print(f"\nline {change.line}, {gain}")
-            print(_texts(["reference", *names], change))
+            print(_texts(old, new, change))
     else:
         shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
@@ -168,8 +168,9 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
     return "\n".join([table + note, *signatures])
 
 
-def _texts(names: list[str], change: Change) -> str:
+def _texts(baseline: str, system: str, change: Change) -> str:
     """Returns the reference and both translations of a sentence, a line for each."""
+    names = ["reference", baseline, system]
     width = max(map(len, names))
     lines = []
     for name, text in zip(names, change[1:4], strict=True):
