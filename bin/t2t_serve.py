@@ -47,7 +47,10 @@ class ServeFlags(
 @command
 def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
-    require(host=flags.host)  # an empty one would be all of this machine
+    # empty ones would be all of this machine, and no key
+    require(host=flags.host)
+    if flags.api_key is not None:
+        require(api_key=flags.api_key)
     try:
         from t2tlite.programs.serving.server import serve
     except ImportError as error:

@@ -77,6 +77,7 @@ def test_a_port_in_use(capsys, tiny_run):
         ("--output_dir=absent", "The run must be a folder that t2t-trainer made."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
         ("--host=", "--host must be given."),
+        ("--api_key=", "--api_key must be given."),
         ("--host=no.such.host.invalid", "--port must be free here. Received: 'no.such.host.invalid'"),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),

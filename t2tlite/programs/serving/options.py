@@ -77,8 +77,8 @@ class ServerOptions(CheckedFields):
         low=0.001,
         high=86400,
     )
-    api_key: str = checked_field(
-        "",
+    api_key: str | None = optional_field(
+        str,
         "Key that requests must have: the field api_key, or Authorization: Bearer KEY.",
     )
     api_key_file: str | None = optional_field(
