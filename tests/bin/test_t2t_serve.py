@@ -167,8 +167,7 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
         def ask():
             answers = []
             while not ended.wait(0.05):
-                body = {"q": "red cat sees dog"}
-                answer = httpx.post(f"{address}/translate", json=body, timeout=60)
+                answer = httpx.post(f"{address}/translate?q=red cat", timeout=60)
                 answers.append(answer.json())
             return answers
 
@@ -184,8 +183,7 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
         before = step()
         answers = threads.submit(ask)
         reload(tmp_path / "absent")
-        line = server.line("Loaded anew|old models stay").string
-        assert "stay. FileNotFoundError: The run must be a folder that" in line
+        server.line("stay. FileNotFoundError: The run must be a folder that")
         assert step() == before
         reload(tiny_run_copy)
         assert server.line("Loaded anew|old models stay")[0] == "Loaded anew"
@@ -194,7 +192,9 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
         assert all(list(answer) == ["translatedText"] for answer in answers.result())
         reload(tiny_run.run)
         server.line("SIGHUP: loading the runs anew.")
-        assert server.sigterm()[0] == 0
+        reload(tiny_run.run)
+        status, rest = server.sigterm()
+        assert (status, rest.count("SIGHUP")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,10 @@ def test_sighup_ends_a_server_whose_terminal_was_closed(
     service, server = draining_server()
     service.status = READY
     monkeypatch.setattr("os.isatty", lambda _: now)
-    server.handle_exit(signal.SIGHUP, None)
+    for _ in range(2 if status == READY else 1):
+        server.handle_exit(signal.SIGHUP, None)
     assert service.status == status
-    assert server.reloads.empty() == (status == DRAINING)
+    assert server.reloads.qsize() == (status == READY)
 
 
 def test_signals_that_the_process_ignores_stay_ignored():

@@ -32,8 +32,7 @@ def test_all_of_the_text(tmp_path, vocab_type, size):
 def test_the_most_frequent(tmp_path):
     """K and D occur twice."""
     encoder = learn(tmp_path, "words", vocab_size=5)
-    assert encoder.vocab_size == 5
-    assert set(encoder.pieces(range(3, 5))) == {"▁K", "▁D"}
+    assert set(encoder.pieces(range(3, encoder.vocab_size))) == {"▁K", "▁D"}
     with pytest.raises(ValueError, match="vocab_size must be 0, or at least 5: "):
         learn(tmp_path, "words", 4, ["<2de>"])
 

@@ -72,7 +72,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
                 return
             freeze_objects()
             log(f"Ready: http://{host}:{port}")
-            while server.reloads.get():
+            while server.reloads.get() and service.status == READY:
                 load_anew(service, runs)
 
         # the port is open meanwhile
@@ -171,8 +171,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
-    ends the process at once. SIGHUP is put into `reloads`, unless it says that the
-    terminal of the server was closed.
+    ends the process at once. SIGHUP is put into `reloads`, unless one waits there, or
+    it says that the terminal of the server was closed.
 
     It calls `started` when it answers.
     """
@@ -237,7 +237,8 @@ class DrainingServer(uvicorn.Server):
         name = signal.Signals(sig).name
         is_closed = self._has_terminal and not os.isatty(0)
         if name == "SIGHUP" and status != DRAINING and not is_closed:
-            self.reloads.put(sig)
+            if self.reloads.empty():
+                self.reloads.put(sig)
             return
         if status == READY:
             self._service.status = DRAINING
