@@ -125,7 +125,11 @@ def main(flags: BleuFlags) -> None:
         differences = paired_bootstrap(
             *systems, references, flags.metrics, flags, flags.seed, more
         )
-        print(_comparison(flags.compare, flags.translation, differences))
+        paths = flags.compare, flags.translation
+        old, new = [Path(path).name for path in paths]
+        if old == new:
+            old, new = paths
+        print(_comparison(old, new, differences))
         # BLEU is of whole texts
         metric = next((name for name in flags.metrics if name != "bleu"), "chrf")
         changes = largest_changes(
@@ -135,7 +139,7 @@ def main(flags: BleuFlags) -> None:
             direction = "better" if change.gain > 0 else "worse"
             gain = f"{direction} by {abs(change.gain):.2f} ({metric})"
             print(f"\nline {change.line}, {gain}")
-            print(_texts(flags.compare, flags.translation, change))
+            print(_texts(old, new, change))
     else:
         shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
@@ -145,7 +149,7 @@ def main(flags: BleuFlags) -> None:
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
     """Returns a table with a line for each metric, and notes on it."""
-    columns = ["metric", Path(baseline).name, Path(system).name, "difference", "p", ""]
+    columns = ["metric", baseline, system, "difference", "p", ""]
     rows = []
     signatures = []
     for score in differences:
@@ -166,7 +170,7 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
 
 def _texts(baseline: str, system: str, change: Change) -> str:
     """Returns the reference and both translations of a sentence, a line for each."""
-    names = ["reference", Path(baseline).name, Path(system).name]
+    names = ["reference", baseline, system]
     width = max(map(len, names))
     lines = []
     for name, text in zip(names, change[1:4], strict=True):

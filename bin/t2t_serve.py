@@ -16,7 +16,7 @@ import dataclasses
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flags import Flags
+from t2tlite.bin.flags import Flags, require
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.decoding.glossary import open_glossary
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
@@ -47,6 +47,10 @@ class ServeFlags(
 @command
 def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
+    # empty ones would be all of this machine, and no key
+    require(host=flags.host)
+    if flags.api_key is not None:
+        require(api_key=flags.api_key)
     try:
         from t2tlite.programs.serving.server import serve
     except ImportError as error:

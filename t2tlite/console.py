@@ -4,6 +4,7 @@ progress bars.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,12 @@ def say(line: str) -> None:
     from tqdm import tqdm  # importing it takes a tenth of the time of --help
 
     tqdm.write(line, file=sys.stderr)
+
+
+def log(line: str) -> None:
+    """Prints a line as `say` does, if standard error can be written."""
+    with contextlib.suppress(OSError):
+        say(line)
 
 
 @functools.cache

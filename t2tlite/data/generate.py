@@ -73,14 +73,17 @@ class Generated:
             f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
             f"  vocabulary  {' and '.join(sizes)} {kind}",
         ]
+        advice = ""
+        if manifest.options.get("vocab_file"):
+            advice = "; learn it from text of both sides"
         for split in manifest.splits:
-            lines += _split_lines(split, manifest.split(split))
+            lines += _split_lines(split, manifest.split(split), advice)
         return "\n".join(lines)
 
 
-def _split_lines(name: str, split: SplitEntry) -> list[str]:
+def _split_lines(name: str, split: SplitEntry, advice: str) -> list[str]:
     """What a split contains, which of its pairs would spoil a result, and how many were
-    dropped.
+    dropped. `advice` is on unknown tokens.
     """
     lines = [
         f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
@@ -92,7 +95,7 @@ def _split_lines(name: str, split: SplitEntry) -> list[str]:
         target = split.target_unknown / max(split.target_tokens, 1)
         lines.append(
             f"              unknown: {source:.1%} of source and {target:.1%} of target"
-            " tokens, which the vocabulary lacks; learn it from text of both sides"
+            f" tokens, which the vocabulary lacks{advice}"
         )
     remaining = []
     dropped = []

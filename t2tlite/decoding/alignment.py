@@ -85,7 +85,8 @@ def word_weights(
 def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list[int]:
     """The word of each piece of a text, counted from 0.
 
-    A piece without visible characters belongs to the word after it. If the vocabulary
+    A piece without visible characters belongs to the word after it, the unknown token
+    of several words to their first. If the vocabulary
     changes the text so that it has more words, those beyond its last are counted as the
     last.
     """
@@ -93,6 +94,9 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     numbers: list[int] = []
     encoded_ids: list[int] = []
     for number, pieces in enumerate(encoder.encode_batch(words)):
+        # SentencePiece makes one unknown token of several in a row
+        if pieces[:1] == encoded_ids[-1:] == [encoder.unknown]:
+            pieces = pieces[1:]
         numbers += [number] * len(pieces)
         encoded_ids += pieces
     # as with SentencePiece, whose pieces do not span words

@@ -221,6 +221,7 @@ def test_compare_prints_a_table(systems, capsys):
     assert said(capsys, t2t_bleu, *argv, "--seed=1").out != out
     itself = f"--translation={old}", *argv[1:3]
     table = said(capsys, t2t_bleu, *itself).out
+    assert table.startswith(f"| metric | {old} | {old} |")  # by path
     assert re.search(r" \+0\.00 \| 1\.0000 \| not significant \|\n", table)
     assert "\n\n" not in table  # no sentence differs from itself
     assert len(changes) == 5

@@ -47,7 +47,8 @@ def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
         assert (entry.source_unknown, entry.target_unknown) == (0, expected)
         assert expected > len(getattr(task, name))  # each word is unknown
     share = manifest.split("dev").target_unknown / dev.target_lengths.sum()
-    line = f"unknown: 0.0% of source and {share:.1%} of target tokens"
+    line = f"unknown: 0.0% of source and {share:.1%} of target tokens, which the"
+    line += " vocabulary lacks; learn it from text of both sides\n"
     assert line in str(data)
     assert line in str(generate(task, tmp_path))
     reversed_entry = open_dataset(tmp_path, "tiny_task_rev").manifest.split("train")
@@ -55,3 +56,5 @@ def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
     path = data.dataset.folder / "train-00000.arrow"
     entry = encode_shards.split_entry([path])
     assert 0 < entry.target_unknown < manifest.split("train").target_unknown
+    words = TinyTask(vocab_type="words", vocab_size=5)
+    assert "which the vocabulary lacks\n" in str(generate(words, tmp_path / "words"))

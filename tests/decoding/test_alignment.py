@@ -26,6 +26,8 @@ class Pieces:
     words.
     """
 
+    unknown = 1
+
     def __init__(self, *pieces: str, words: dict[str, list[int]] | None = None) -> None:
         self._pieces, self._words = pieces, words or {}
 
@@ -74,11 +76,14 @@ def test_the_words_of_pieces(pieces, words):
     assert words_of_pieces(encoder, range(len(pieces)), text) == words
 
 
-def test_a_word_that_the_vocabulary_writes_as_two_stays_one():
+def test_words_that_the_vocabulary_lacks_are_counted():
+    """One that it writes as two stays one, and several as one stay several."""
     encoder = Pieces("▁a", "▁⁇", "▁b", "▁c", words={"a☃b": [0, 1, 2], "c": [3]})
     assert words_of_pieces(encoder, [0, 1, 2, 3], "a☃b c") == [0, 0, 0, 1]
     encoder = Pieces("▁a", "▁⁇", "▁b")
     assert words_of_pieces(encoder, [0, 1, 2], "a☃b") == [0, 0, 0]
+    encoder = Pieces("▁a", "⁇", words={"a": [0], "x": [1], "y": [1]})
+    assert words_of_pieces(encoder, [0, 1, 0], "a x y a") == [0, 1, 3]
 
 
 SENTENCES = ["red cat sees dog", "", "horse bites bird today", "fish likes mouse"]

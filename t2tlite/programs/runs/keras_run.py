@@ -41,7 +41,6 @@ def restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
 def open_keras(
     folders: Sequence[RunFolder],
     paths: Sequence[str],
-    jit_compile: bool,
     threads: int = 1,
 ) -> TensorFlowEngine:
     """The engine that decodes with the Keras model of a run, or of several as an
@@ -53,7 +52,7 @@ def open_keras(
         divide_cores(threads)
     models = list(map(restored_model, folders, paths))
     model = models[0] if len(models) == 1 else Ensemble(models)
-    engine = TensorFlowEngine(model, jit_compile, frozen=True)
+    engine = TensorFlowEngine(model, frozen=True)
     engine.threads = threads if on_cpu else 1
     return engine
 

@@ -66,13 +66,10 @@ def load(
     engine: str = TENSORFLOW,
     quantization: str | None = None,
     *,
-    jit_compile: bool = False,
     threads: int = 1,
 ) -> Translator:
     """The trained model in a run directory, or an ensemble of several, ready to decode;
     `t2tlite.load` explains the arguments and errors.
-
-    `jit_compile` is whether XLA compiles TensorFlow's search, once for each shape.
     """
     paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
     if not paths:
@@ -101,7 +98,7 @@ def load(
     if engine == CTRANSLATE2:
         opened = _open_converted(first, checkpoints[0], quantization, threads)
     else:
-        opened = _keras_run().open_keras(folders, checkpoints, jit_compile, threads)
+        opened = _keras_run().open_keras(folders, checkpoints, threads)
     return Translator(
         opened,
         encoders,

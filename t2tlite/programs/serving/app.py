@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -22,6 +21,7 @@ from starlette.types import (
 )
 
 import t2tlite
+from t2tlite.console import log
 from t2tlite.data.language_codes import language_name
 from t2tlite.programs.serving import attention, requests, schemas
 from t2tlite.programs.serving.models import Catalogue, detect_each
@@ -48,6 +48,8 @@ def make_app(service: Service) -> FastAPI:
         description="Translates and parses. LibreTranslate's clients can use it.",
         docs_url=None,
         redoc_url=None,
+        # a redirect would leave the path and the TLS of a proxy, with the API key
+        redirect_slashes=False,
         responses={"default": {"model": schemas.ErrorResponse}},
         exception_handlers={HTTPException: answer_error},
     )
@@ -126,7 +128,7 @@ class Watch:
                     "status": status,
                     "milliseconds": round(1000 * seconds, 1),
                 }
-                print(json.dumps(record), file=sys.stderr, flush=True)
+                log(json.dumps(record))
 
 
 # what computes

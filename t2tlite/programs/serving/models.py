@@ -11,7 +11,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
-from t2tlite.console import say
+from t2tlite.console import log
 from t2tlite.data.language_codes import (
     contradiction,
     distance,
@@ -85,7 +85,7 @@ def served_pairs(
         codes = (pair.source, pair.target)
         note = contradiction(run, manifest, codes)
         if note and not pair.tag:
-            say(note)
+            log(note)
         other = served.setdefault(codes, pair)
         if other is not pair:
             raise ValueError(
@@ -297,7 +297,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
     # by run; a run may translate to several languages
     translators: dict[str, Translator] = {}
     for run, source, target, tag in pairs:
-        say(f"Loading {run}: {source} to {target}.")
+        log(f"Loading {run}: {source} to {target}.")
         if run not in translators:
             translators[run] = load(
                 run,
@@ -307,7 +307,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 threads=batching.WORKERS,
             )
             for note in translators[run].notes:
-                say(note)
+                log(note)
         translator = translators[run]
         translator.engine.threads = 1  # a worker decodes its batch by itself
         defaults = decode_options(translator.manifest, options.decode_hparams)
@@ -323,7 +323,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
             items = model.with_terms(sentences)
             model.decode(items, model.decode_options(), model.aligns)
         models.append(model)
-        say(f"Loaded step {translator.step:,}.")
+        log(f"Loaded step {translator.step:,}.")
     return Catalogue(models)
 
 

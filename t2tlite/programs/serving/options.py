@@ -3,11 +3,11 @@
 import dataclasses
 import os
 import re
-from pathlib import Path
 
 from t2tlite.checked_fields import CheckedFields, checked_field, optional_field
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.glossary import Glossary
+from t2tlite.files.text_files import read_lines
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_FIELDS = 1000  # of a form
@@ -77,8 +77,8 @@ class ServerOptions(CheckedFields):
         low=0.001,
         high=86400,
     )
-    api_key: str = checked_field(
-        "",
+    api_key: str | None = optional_field(
+        str,
         "Key that requests must have: the field api_key, or Authorization: Bearer KEY.",
     )
     api_key_file: str | None = optional_field(
@@ -103,8 +103,9 @@ class ServerOptions(CheckedFields):
         Raises ValueError or OSError if the file does not hold it.
         """
         if self.api_key_file is None:
-            return self.api_key or os.environ.get("T2TLITE_API_KEY", "")
-        key = Path(self.api_key_file).read_text(encoding="utf-8").strip()
+            key = self.api_key or os.environ.get("T2TLITE_API_KEY", "")
+            return key.strip()
+        key = "\n".join(read_lines(self.api_key_file)).strip()
         if self.api_key or len(key.splitlines()) != 1:
             raise ValueError(
                 "api_key_file must hold one line, and be given without api_key."

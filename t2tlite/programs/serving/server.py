@@ -20,7 +20,7 @@ from types import FrameType
 
 import uvicorn
 
-from t2tlite.console import say
+from t2tlite.console import log
 from t2tlite.programs.serving import connections, models
 from t2tlite.programs.serving.app import make_app
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
@@ -71,8 +71,8 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
                 server.should_exit = True
                 return
             freeze_objects()
-            say(f"Ready: http://{host}:{port}")
-            while server.reloads.get():
+            log(f"Ready: http://{host}:{port}")
+            while server.reloads.get() and service.status == READY:
                 load_anew(service, runs)
 
         # the port is open meanwhile
@@ -95,18 +95,18 @@ def load_anew(service: Service, runs: ServedRunOptions) -> None:
     way end with the models that they began with. If that fails, nothing changes, and a
     line says why.
     """
-    say("SIGHUP: loading the runs anew.")
+    log("SIGHUP: loading the runs anew.")
     old = weakref.WeakSet(service.catalogue.models)
     try:
         key = service.options.key()
         catalogue = models.load_catalogue(runs, models.pairs_of_runs(runs))
     except BaseException as error:  # a SystemExit of a user's package, too
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        say(f"The old models stay. {reason}")
+        log(f"The old models stay. {reason}")
         return
     service.api_key = key
     service.catalogue = catalogue
-    say("Loaded anew.")
+    log("Loaded anew.")
     deadline = time.monotonic() + service.options.timeout_s
     while old and time.monotonic() < deadline:
         time.sleep(LOOK_S)
@@ -141,7 +141,7 @@ def allowed_connections(wanted: int) -> int:
     allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
         limit = f"This process may open {files:,} files (ulimit -n)"
-        say(f"{limit}: there can be {allowed:,} connections, not {wanted:,}.")
+        log(f"{limit}: there can be {allowed:,} connections, not {wanted:,}.")
     return allowed
 
 
@@ -171,8 +171,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
-    ends the process at once. SIGHUP is put into `reloads`, unless it says that the
-    terminal of the server was closed.
+    ends the process at once. SIGHUP is put into `reloads`, unless one waits there, or
+    it says that the terminal of the server was closed.
 
     It calls `started` when it answers.
     """
@@ -237,13 +237,13 @@ class DrainingServer(uvicorn.Server):
         name = signal.Signals(sig).name
         is_closed = self._has_terminal and not os.isatty(0)
         if name == "SIGHUP" and status != DRAINING and not is_closed:
-            self.reloads.put(sig)
+            if self.reloads.empty():
+                self.reloads.put(sig)
             return
         if status == READY:
             self._service.status = DRAINING
             self._draining_since = self._quiet_since = time.monotonic()
-        with contextlib.suppress(OSError):  # a terminal that was closed
-            say(f"{name}: {doing[status]}.")
+        log(f"{name}: {doing[status]}.")
         if status != READY:
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)

@@ -5,6 +5,7 @@ request that endpoints share: it is checked, read, queued and computed.
 import asyncio
 import contextlib
 import hmac
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any, TypeVar
@@ -27,6 +28,9 @@ from t2tlite.programs.serving.models import Catalogue
 
 # a server that drains refuses further requests, and answers those that it accepted
 LOADING, READY, DRAINING = "loading", "ready", "draining"
+
+# before a key; a password of Basic is a proxy's
+SCHEME = re.compile(r"^(bearer\b|basic .*)", re.I)
 
 T = TypeVar("T")
 
@@ -122,7 +126,7 @@ class Service:
         An API key of the header is checked before the body is read.
         """
         header = request.headers.get("authorization", "")
-        key = header.removeprefix("Bearer").strip()
+        key = SCHEME.sub("", header).strip()
         if key:
             self._check_key(key.encode("latin-1"))  # as Starlette decodes headers
 

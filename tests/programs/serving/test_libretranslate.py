@@ -248,9 +248,9 @@ def test_an_api_key_is_required_where_the_server_has_one(keyed):
         body = {"q": SENTENCE, "api_key": key}
         assert keyed.post("/translate", body).status_code == status
         assert keyed.post("/attention.html", data=body).status_code == status
-    for header in ("Bearer sesame", "sesame"):
+    for header, key in (("bearer sesame", ""), ("sesame", ""), ("Basic x", "sesame")):
         headers = {"Authorization": header}
-        response = keyed.post("/translate", FIELDS, headers=headers)
+        response = keyed.post("/translate", FIELDS | {"api_key": key}, headers=headers)
         assert response.status_code == 200
 
 

@@ -204,8 +204,8 @@ def test_api_key_of_any_letters_is_checked_before_the_body(translator):
 
 def test_api_key_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
     path = tmp_path / "key"
-    path.write_text("sesame\n", encoding="utf-8")
-    monkeypatch.setenv("T2TLITE_API_KEY", "open")
+    path.write_bytes(b"\xef\xbb\xbfsesame\r\n")  # as Windows writes it
+    monkeypatch.setenv("T2TLITE_API_KEY", "open\n")
     assert Service(ServerOptions()).api_key == "open"
     assert Service(ServerOptions(api_key="flag")).api_key == "flag"
     assert Service(ServerOptions(api_key_file=str(path))).api_key == "sesame"

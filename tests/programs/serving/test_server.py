@@ -5,6 +5,7 @@ and open files.
 import socket
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from raw_peers import until
@@ -13,19 +14,9 @@ from tiny_run import change_manifest
 
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.programs.serving import models
-from t2tlite.programs.serving.models import (
-    MAX_EXAMPLE,
-    MAX_EXAMPLES,
-    Catalogue,
-    example_sentences,
-)
+from t2tlite.programs.serving.models import MAX_EXAMPLE, Catalogue, example_sentences
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
-from t2tlite.programs.serving.server import (
-    allowed_connections,
-    bind,
-    load_anew,
-    serve,
-)
+from t2tlite.programs.serving.server import allowed_connections, bind, load_anew, serve
 from t2tlite.run_folder import RunFolder
 
 resource = pytest.importorskip("resource", reason="not on Windows")
@@ -34,7 +25,7 @@ resource = pytest.importorskip("resource", reason="not on Windows")
 def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):
     sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
     examples = example_sentences(str(tiny_run.run))
-    assert len(set(examples)) == MAX_EXAMPLES
+    assert len(set(examples)) == models.MAX_EXAMPLES
     assert {*examples} <= {source for source in sources if len(source) <= MAX_EXAMPLE}
     monkeypatch.setattr(models, "MAX_EXAMPLE", 1)
     assert example_sentences(str(tiny_run.run)) == ()
@@ -74,7 +65,7 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
 def test_requests_under_way_end_with_the_models_they_began_with(
     translator, monkeypatch, tmp_path
 ):
-    """And with the API key."""
+    """And with the API key. A log on a full disk is no hindrance."""
     key = tmp_path / "key"
     key.write_text("first")
     gated = Gated(translator)
@@ -95,6 +86,7 @@ def test_requests_under_way_end_with_the_models_they_began_with(
         first = threads.submit(ask, "de", "first")
         until(lambda: gated.seen)
         key.write_text("second")
+        monkeypatch.setattr("sys.stderr", Mock(write=Mock(side_effect=OSError)))
         runs = ServedRunOptions(runs=())
         loading = threads.submit(load_anew, server.service, runs)
         until(lambda: server.service.catalogue is new)
