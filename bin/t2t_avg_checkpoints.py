@@ -51,7 +51,8 @@ def main(flags: AverageFlags) -> None:
     folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
     count = AVERAGED if flags.n is None and not of_steps else flags.n
-    averaged = newest_checkpoints(folder, count, flags.from_step or 0, flags.to_step)
+    chosen = count, flags.from_step or 0, flags.to_step
+    newest_checkpoints(folder, *chosen)  # raises if there is none
     dataset = None
     lines = []
     try:
@@ -64,6 +65,8 @@ def main(flags: AverageFlags) -> None:
     load_tensorflow()
     from t2tlite.programs.runs.keras_run import average_run, comparison
 
+    # a run that is being trained may have lost its oldest meanwhile
+    averaged = newest_checkpoints(folder, *chosen)
     average = average_run(folder, averaged, dataset)
     number = counted(len(averaged), "checkpoint")
     ends = " to ".join(dict.fromkeys([averaged[0], averaged[-1]]))

@@ -17,8 +17,8 @@ in RUN/best the best by dev: by its loss, or with --eval_bleu by BLEU or F1. Ten
 events show the training; cost.json has its time and its floating-point operations,
 which the last line prints. Before the first step it tries the largest batch, whether it
 fits in memory. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also
-without --hparams_set and --warm_start_from, resumes from there with exactly the batches
-that would have come next. Several machines train together if
+without --hparams_set, --warm_start_from, --problem and --data_dir, resumes from there
+with exactly the batches that would have come next. Several machines train together if
 TF_CONFIG names them, or with --cluster_resolver=slurm: see docs/distributed.md.
 RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags, and
 later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET
@@ -26,6 +26,7 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 """
 
 import dataclasses
+from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups
@@ -38,6 +39,7 @@ from t2tlite.programs.runs.training import (
     run_hparams,
     set_and_changes,
 )
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 
@@ -90,6 +92,7 @@ def main(flags: TrainerFlags) -> None:
     if not flags.output_dir:
         require(problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)
+    flags = _with_data_of(flags, folder)
     start = flags.warm_start_from or None
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
     hparams = None if flags.hparams_set else run_hparams(folder, start)
@@ -122,6 +125,17 @@ def main(flags: TrainerFlags) -> None:
         cluster_resolver=flags.cluster_resolver,
     )
     print("\n".join(train_run(training)))
+
+
+def _with_data_of(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:
+    """The flags of a run that resumes: unless they name its data, where it was."""
+    if flags.data_dir or not folder.checkpoints() or not folder.has_manifest():
+        return flags
+    manifest = folder.manifest()
+    if not manifest.data_dir or not Path(manifest.data_dir).is_dir():
+        return flags
+    problem = flags.problem or manifest.name
+    return dataclasses.replace(flags, data_dir=manifest.data_dir, problem=problem)
 
 
 if __name__ == "__main__":

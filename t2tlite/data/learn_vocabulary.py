@@ -97,7 +97,7 @@ def learn_vocabulary(
         normalization=problem.normalization,
         vocab_type=problem.vocab_type,
     )
-    if problem.vocab_size == type(problem).vocab_size:
+    if problem.vocab_size in (0, type(problem).vocab_size):
         _learn_fitting(learn, vocab_size)
     else:
         learn(vocab_size=vocab_size)

@@ -137,21 +137,21 @@ def bounds(tmp_path_factory):
     return 259 + len(characters), largest, path.read_bytes()
 
 
-def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds):
+@pytest.mark.parametrize("size", [32000, 0])
+def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds, size):
     _, largest, content = bounds
-    data = generate(Ample(), tmp_path, num_processes=1)
+    data = generate(Ample(vocab_size=size), tmp_path, num_processes=1)
     assert f"  {largest} pieces\n" in str(data)
     folder = data.dataset.folder
     assert (folder / "vocab.model").read_bytes() == content
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["options"]["vocab_size"] == 32000
+    assert manifest["options"]["vocab_size"] == size
     assert manifest["vocabulary"]["size"] == largest
-    assert generate(Ample(), tmp_path, num_processes=1).already_there
+    assert generate(Ample(vocab_size=size), tmp_path).already_there
 
 
 def test_a_problem_has_a_vocabulary_by_its_number_of_pairs(tmp_path):
     data = generate(ByPairs(), tmp_path, num_processes=1)
-    assert data.dataset.manifest.vocabulary.size == 1000  # 32,000 until now
     assert "1,000 pieces\n" in str(data)
 
 
