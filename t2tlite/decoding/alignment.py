@@ -86,9 +86,8 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     """The word of each piece of a text, counted from 0.
 
     A piece without visible characters belongs to the word after it, the unknown token
-    of several words to their first. If the vocabulary
-    changes the text so that it has more words, those beyond its last are counted as the
-    last.
+    of several words to their first. If the vocabulary changes the text so that it has
+    more words, those beyond its last are counted as the last.
     """
     words = text.split()
     numbers: list[int] = []

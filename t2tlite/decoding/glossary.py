@@ -107,4 +107,4 @@ def _whole_words(text: str) -> list[str]:
     for character in text:
         is_part = unicodedata.category(character) in PARTS
         spelled += "\0" if is_part else character
-    return [text[slice(*word.span())] for word in WORD.finditer(spelled)]
+    return [text[word.start() : word.end()] for word in WORD.finditer(spelled)]

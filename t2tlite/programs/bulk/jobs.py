@@ -30,7 +30,9 @@ UNSCORED = Output("", math.nan, math.nan)
 
 # the sources of lines, and the texts behind their TABs, if the lines have these
 Columns = tuple[list[str], list[str] | None]
-WindowOutputs = tuple[list[str], list[list[Output]]]  # sources, and the outputs of each
+Terms = list[list[str]]  # those of a glossary that each sentence has; [] without one
+# sources, the outputs of each, and the terms that these should have
+WindowOutputs = tuple[list[str], list[list[Output]], Terms]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,14 +111,13 @@ class DecodeJob:
         `check`.
         """
         started = time.monotonic()
-        sources, n_best = self._outputs(window, done)
+        sources, n_best, terms = self._outputs(window, done)
         best = [outputs[0] for outputs in n_best if outputs]
         counts = self.model.task_under(self.options).tally(best)
         counts["sentences"] = len(sources)
         # with the EOS of each
         counts["tokens"] = len(best) + sum(len(output.ids) for output in best)
         counts["milliseconds"] = round(1000 * (time.monotonic() - started))
-        terms = terms_of(self.line_format.glossary, sources) or []
         for wanted, outputs in zip(terms, n_best, strict=False):
             counts["terms"] += len(wanted)
             counts["kept"] += sum(term in outputs[0].text for term in wanted)
@@ -131,17 +132,18 @@ class DecodeJob:
 
     def _outputs(self, window: Window, done: Done) -> WindowOutputs:
         sources, prefixes = self._columns(window)
+        terms = terms_of(self.line_format.glossary, sources)
         n_best = self.model.decode(
             sources,
             self.options,
             done,
             window.origin,
             prefixes,
-            terms_of(self.line_format.glossary, sources),
+            terms,
         )
         if self.line_format.alignments:
             n_best = self.model.aligned(sources, n_best)
-        return sources, n_best
+        return sources, n_best, terms or []
 
     def lines(self, decoded: WindowOutput, first_number: int = 0) -> Iterator[str]:
         """Yields what is written for sources, which are numbered from `first_number`,
@@ -207,7 +209,7 @@ class ScoreJob(DecodeJob):
         outputs = []
         for line, output in zip(window.lines, scored, strict=True):
             outputs.append([output] if line else [])
-        return sources, outputs
+        return sources, outputs, []
 
     def _written(
         self, number: int, source: str, outputs: list[Output]

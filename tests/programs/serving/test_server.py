@@ -65,7 +65,7 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
 def test_requests_under_way_end_with_the_models_they_began_with(
     translator, monkeypatch, tmp_path
 ):
-    """And with the API key. A log on a full disk is no hindrance."""
+    """And with the API key, also if the log cannot be written."""
     key = tmp_path / "key"
     key.write_text("first")
     gated = Gated(translator)
