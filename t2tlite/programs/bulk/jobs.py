@@ -30,9 +30,9 @@ UNSCORED = Output("", math.nan, math.nan)
 
 # the sources of lines, and the texts behind their TABs, if the lines have these
 Columns = tuple[list[str], list[str] | None]
-Terms = list[list[str]]  # those of a glossary that each sentence has; [] without one
+SentenceTerms = list[list[str]]  # those of a glossary that each sentence has; [] without one
 # sources, the outputs of each, and the terms that these should have
-WindowOutputs = tuple[list[str], list[list[Output]], Terms]
+WindowOutputs = tuple[list[str], list[list[Output]], SentenceTerms]
 
 
 @dataclasses.dataclass(frozen=True)
