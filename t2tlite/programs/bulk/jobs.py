@@ -30,7 +30,8 @@ UNSCORED = Output("", math.nan, math.nan)
 
 # the sources of lines, and the texts behind their TABs, if the lines have these
 Columns = tuple[list[str], list[str] | None]
-SentenceTerms = list[list[str]]  # those of a glossary that each sentence has; [] without one
+# the terms of a glossary that each sentence has; empty without one
+SentenceTerms = list[list[str]]
 # sources, the outputs of each, and the terms that these should have
 WindowOutputs = tuple[list[str], list[list[Output]], SentenceTerms]
 
