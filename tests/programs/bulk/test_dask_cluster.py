@@ -21,7 +21,7 @@ from t2tlite.bin import t2t_datagen, t2t_decoder
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 # Beam's and Dask's own warnings
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -75,6 +75,8 @@ def cluster(tmp_path):
             thread = threading.Thread(target=kill)
             thread.start()
             assert program.main([*flags, *beam]) == 0
+            # Beam leaves it open; it would look for its scheduler beside later tests
+            distributed.default_client().close()
             thread.join()
             assert workers[0].wait(WAIT_SECONDS) < 0
 
