@@ -31,7 +31,8 @@ from t2tlite.decoding.engine import (
 )
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.terms import term_choice
-from t2tlite.layers.sublayer import forward_only, prepared_once
+from t2tlite.layers.few_rows import prepared_once
+from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
 

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from t2tlite.layers.few_rows import prepare_kernel, side_by_side
 from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
-from t2tlite.layers.sublayer import Dense, Dropout, prepare_kernel, side_by_side
+from t2tlite.layers.sublayer import Dense, Dropout
 from t2tlite.types import PAD, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2tlite.layers.sublayer import FEW_ROWS, few_rows_kernel, prepare_kernel, product
+from t2tlite.layers.few_rows import FEW_ROWS, few_rows_kernel, prepare_kernel, product
 from t2tlite.types import PAD, Tensor
 
 
