@@ -20,7 +20,6 @@ import os
 import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from absl import flags as absl_flags

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
-from t2tlite.files import text_files
 from t2tlite.data.tmx import read_tmx
+from t2tlite.files import text_files
 from t2tlite.problems.corpus import Pairs
 from t2tlite.registry import register_problem
 
