@@ -25,12 +25,12 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
     --dev_source, --dev_target.
 
-    Files are text in UTF-8, and compressed if the name ends in `.gz`, `.xz` or `.bz2`.
-    A pipe, or - for standard input, may stand for one, once. Relative names start from
-    the current folder, and `~` is the home folder. Each pair of training files is a
-    corpus, and each pair of dev files a dev set; several test files are read one after
-    the other. A file of two columns, and then a translation memory, counts like a pair
-    of files, and follows those.
+    Files are text in UTF-8, which may be compressed by gzip, xz or bzip2. A pipe, or -
+    for standard input, may stand for one, once. Relative names start from the current
+    folder, and `~` is the home folder. Each pair of training files is a corpus, and
+    each pair of dev files a dev set; several test files are read one after the other. A
+    file of two columns, and then a translation memory, counts like a pair of files, and
+    follows those.
     """
 
     train_source: tuple[str, ...] = option(

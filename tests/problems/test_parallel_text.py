@@ -10,6 +10,7 @@ import pytest
 from problem_test import run_problem_test
 from tiny_task import contents
 
+from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import Generated, generate
 from t2tlite.files.text_files import write_lines
 from t2tlite.problems.parallel_text import ParallelText
@@ -131,6 +132,9 @@ def test_home_folder(
         ("A dog .", "Ein Hund .")
     ]
     assert tmp_path / "dev_source.0" in ParallelText(**corpus).files(None)
+    made = generate(ParallelText(**corpus), "~/data", num_processes=1)
+    assert made.dataset.folder == tmp_path / "data" / "parallel_text"
+    assert open_dataset("~/data").folder == made.dataset.folder
 
 
 def test_pipes_give_the_data_of_files(corpus: dict[str, Any], tmp_path: Path) -> None:
