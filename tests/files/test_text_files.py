@@ -52,7 +52,7 @@ COMPRESS = {
             "a\u2028b\u2029c\x85d\x0ce\x0bf\n".encode(),
             ["a\u2028b\u2029c\x85d\x0ce\x0bf"],
         ),
-        ("a\x1cg\n".encode(), ["a\x1cg"]),
+        (b"a\x1cg\n", ["a\x1cg"]),
         ("Ä ß 漢字 😀 \x00\n".encode(), ["Ä ß 漢字 😀 \x00"]),
         (b" two  spaces \t\n", [" two  spaces \t"]),
     ],
