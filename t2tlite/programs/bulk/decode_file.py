@@ -59,7 +59,7 @@ def _lines(job: DecodeJob, path: str | Path, origin: Origin) -> Iterator[str]:
         text_files.read_lines(path, _report if is_pipe else None)
     ):
         try:
-            if line:
+            if line or not is_pipe:
                 job.check(Window([line], origin.after(number)))
         except fault_of_line as fault:
             _report(fault)
