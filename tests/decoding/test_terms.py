@@ -154,7 +154,7 @@ def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
     assert model.translate("dog", prefix="Cat").startswith("Cat")
     monkeypatch.setattr(model, "source_encoder", open_encoder(path))
     counts = prefixed.run(Window(["cat", "Cat dog", "cat Dogs"])).counts
-    assert prefixed.summary(counts).endswith("that the vocabulary lacks: 2")
+    assert prefixed.summary(counts).endswith("sentences with unknown text: 2")
 
 
 def test_refused(model):

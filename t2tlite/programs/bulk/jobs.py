@@ -199,7 +199,7 @@ class DecodeJob:
             kept = of_task.pop("kept")
             speed += f"\nterms of the glossary: {kept:,} of {terms:,}"
         if unknown := of_task.pop("unknown", 0):
-            speed += f"\nsentences with text that the vocabulary lacks: {unknown:,}"
+            speed += f"\nsentences with unknown text: {unknown:,}"
         repairs = self.model.task_under(self.options).summary(of_task)
         return f"{speed}\n{repairs}".rstrip()
 
