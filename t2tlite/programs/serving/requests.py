@@ -243,8 +243,8 @@ def form_fields(content: bytes, content_type: str = FORM) -> dict[str, str]:
             raise ValueError
     except ValueError as error:
         most = options.MAX_FIELDS
-        message = f"A form or address must have up to {most} different fields, in UTF-8."
-        raise HTTPException(400, f"{message} Send JSON.") from error
+        message = f"A form or an address must have up to {most} different fields,"
+        raise HTTPException(400, f"{message} in UTF-8. Send JSON.") from error
     return fields
 
 
