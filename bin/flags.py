@@ -20,7 +20,6 @@ import os
 import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from absl import flags as absl_flags
@@ -220,7 +219,7 @@ def _sources(argv: Sequence[str]) -> list[list[str]]:
 
 def _flags_in(file: str) -> list[str]:
     """Returns the flags in a file. absl reads the files that it names."""
-    path = text_files.check_file(Path(file).expanduser())
+    path = text_files.check_file(file)
     lines = map(str.strip, text_files.read_lines(path))
     return [line for line in lines if line and not line.startswith(("#", "//"))]
 

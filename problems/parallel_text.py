@@ -9,8 +9,8 @@ from pathlib import Path
 
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
+from t2tlite.data.tmx import read_tmx
 from t2tlite.files import text_files
-from t2tlite.files.tmx import read_tmx
 from t2tlite.problems.corpus import Pairs
 from t2tlite.registry import register_problem
 
@@ -25,12 +25,12 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
     --dev_source, --dev_target.
 
-    Files are text in UTF-8, and compressed if the name ends in `.gz`, `.xz` or `.bz2`.
-    A pipe, or - for standard input, may stand for one, once. Relative names start from
-    the current folder, and `~` is the home folder. Each pair of training files is a
-    corpus, and each pair of dev files a dev set; several test files are read one after
-    the other. A file of two columns, and then a translation memory, counts like a pair
-    of files, and follows those.
+    Files are text in UTF-8, which may be compressed by gzip, xz or bzip2. A pipe, or -
+    for standard input, may stand for one, once. Relative names start from the current
+    folder, and `~` is the home folder. Each pair of training files is a corpus, and
+    each pair of dev files a dev set; several test files are read one after the other. A
+    file of two columns, and then a translation memory, counts like a pair of files, and
+    follows those.
     """
 
     train_source: tuple[str, ...] = option(
@@ -111,7 +111,7 @@ class ParallelText(Problem):
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Pairs:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
-        of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
+        of `files`, `read_parallel`, `read_columns` and `read_tmx`.
         """
         self.files(tmp_dir)
         self.check_split(split)
@@ -123,19 +123,19 @@ class ParallelText(Problem):
         """
         paths: list[Path] = []
         for _, group in itertools.chain(*self.corpora().values()):
-            for path in group:
+            for path in map(text_files.check_file, group):
                 if path in paths and not path.is_file():
                     raise ValueError(
                         f"A pipe, {text_files.shown(path)}, can be read once. Write its"
                         " text to a file."
                     )
-                paths.append(text_files.check_file(path))
+                paths.append(path)
         return paths
 
     def _read(self, kind: str, paths: Sequence[Path]) -> Pairs:
         """The pairs in a corpus's files."""
         if kind == TSV:
-            return text_files.read_tsv(paths[0])
+            return text_files.read_columns(paths[0])
         if kind == TMX:
             return read_tmx(paths[0], self.source_language, self.target_language)
         return text_files.read_parallel(paths[:1], paths[1:])
@@ -161,4 +161,4 @@ class ParallelText(Problem):
 
     def _paths(self, name: str) -> list[Path]:
         """The files that an option names."""
-        return [Path(path).expanduser() for path in getattr(self, name)]
+        return list(map(Path, getattr(self, name)))

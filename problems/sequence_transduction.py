@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from t2tlite.data.problem import Problem, option
 from t2tlite.data.splits import DEV, TEST, TRAIN
-from t2tlite.files.text_files import read_lines, read_tsv
+from t2tlite.files.text_files import read_columns
 from t2tlite.problems.corpus import Corpora, Corpus, FilePair, Pairs
 from t2tlite.registry import register_problem
 from t2tlite.tasks.task import letters
@@ -45,21 +45,6 @@ SHIFT = 10
 Tokens = tuple[list[str], list[str]]
 
 
-def read_pairs(file: FilePair, separator: str, prefix: str = "") -> Pairs:
-    """Yields what is before and after the separator on each line of a file. Raises
-    ValueError with file and line if a line lacks prefix or separator.
-    """
-    path, _ = file
-    for number, line in enumerate(read_lines(path), start=1):
-        source, has_target, target = line.removeprefix(prefix).partition(separator)
-        if not has_target or not line.startswith(prefix):
-            form = f"{prefix}SOURCE{separator}TARGET"
-            raise ValueError(
-                f"{path}, line {number}: {form!r} is required. Received: {line!r:.80}."
-            )
-        yield source, target
-
-
 @dataclasses.dataclass(frozen=True)
 class Pronunciations(Corpus):
     """The base class of the problems from words to phonemes."""
@@ -86,7 +71,7 @@ class G2pCmudict(Pronunciations):
         return {TRAIN: train, DEV: train, TEST: ["test_dataset.csv"]}
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
-        pairs = list(read_pairs(files[0], ";"))
+        pairs = list(read_columns(files[0][0], ";"))
         held_out: set[str] = set()
         if split != TEST:
             words = sorted(dict(pairs))
@@ -115,7 +100,7 @@ class G2pCmudictCurrent(Pronunciations):
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         pronunciations: dict[str, dict[str, None]] = {}
-        for entry, rest in read_pairs(files[0], " "):
+        for entry, rest in read_columns(files[0][0], " "):
             phonemes, _, _ = rest.partition("#")  # a comment
             spoken = pronunciations.setdefault(VARIANT.sub("", entry), {})
             spoken[STRESS.sub("", phonemes.strip())] = None
@@ -147,7 +132,7 @@ class G2pSigmorphon2020(Pronunciations):
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         for language, file in zip(LANGUAGES.split(), files, strict=True):
-            for word, phonemes in read_tsv(file[0]):
+            for word, phonemes in read_columns(file[0]):
                 yield letters(f"<{language}> {word}"), phonemes
 
 
@@ -179,7 +164,7 @@ class Scan(Corpus):
 
     def read(self, split: str, files: list[FilePair]) -> Pairs:
         chosen = random.Random(1)
-        for pair in read_pairs(files[0], " OUT: ", prefix="IN: "):
+        for pair in read_columns(files[0][0], " OUT: ", "IN: "):
             of_dev = split != TEST and chosen.randrange(DEV_SHARE) == 0
             if of_dev == (split == DEV):
                 yield pair

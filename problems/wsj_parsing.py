@@ -198,10 +198,7 @@ class WsjParsingSemi(WsjParsing):
             raise ValueError(
                 "wsj_parsing_semi needs --extra_trees=FILE,... wsj_parsing does not."
             )
-        paths = []
-        for name in self.extra_trees:
-            paths.append(check_file(Path(name).expanduser()))
-        return paths
+        return list(map(check_file, self.extra_trees))
 
 
 @register_problem

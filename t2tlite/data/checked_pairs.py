@@ -155,7 +155,8 @@ def is_of_t2tlite(problem: Problem) -> bool:
 
 
 def _check_pair(pair: Any) -> None:
-    is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+    # an array is a row of a table
+    is_pair = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
     is_text = is_pair and isinstance(pair[0], str) and isinstance(pair[1], str)
     if not is_text or "\n" in pair[0] + pair[1]:
         raise ValueError(

@@ -67,7 +67,7 @@ class Generated:
             done = "already complete, nothing to do"
         sizes = [f"{entry.size:,}" for entry in manifest.vocabulary_entries()]
         kind = manifest.options.get("vocab_type", PIECES)
-        if kind == PIECES:
+        if kind == PIECES or manifest.options.get("vocab_file"):
             kind = "pieces"
         lines = [
             f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
@@ -95,7 +95,7 @@ def _split_lines(name: str, split: SplitEntry, advice: str) -> list[str]:
         target = split.target_unknown / max(split.target_tokens, 1)
         lines.append(
             f"              unknown: {source:.1%} of source and {target:.1%} of target"
-            f" tokens, which the vocabulary lacks{advice}"
+            f" tokens, which the vocabulary lacks (neighbours are one token){advice}"
         )
     remaining = []
     dropped = []
@@ -149,7 +149,7 @@ def generate(
         pipeline.check()
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
-    folder = Path(data_dir) / problem.name()
+    folder = Path(data_dir).expanduser() / problem.name()
     atomic_file.check_name(folder)
     build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
     already_there = is_complete(problem, folder, tmp_dir)

@@ -161,7 +161,8 @@ def given_vocabularies(problem: Problem) -> list[Path]:
     for symbol in problem.user_symbols:
         is_piece = words(symbol) == [symbol]
         for encoder in encoders:
-            is_piece = is_piece and len(encoder.encode(symbol)) == 1
+            ids = encoder.encode(symbol)
+            is_piece &= len(ids) == 1 and ids != [encoder.unknown]
         before = len(normal)
         normal.add(normalise(symbol, problem.normalization))
         if not is_piece or len(normal) == before:

@@ -205,6 +205,7 @@ class TextDecoder:
         """
         _check_pairs("source needs a target", sources, targets)
         rules = rules_of(options)
+        sources = list(map(self.task_under(options).source, sources))
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
         target_ids = self._encode(self.target_encoder, targets, rules.strips, origin)
         log_probs = self.engine.score(source_ids, target_ids, options, done)
@@ -298,6 +299,19 @@ class TextDecoder:
                 # to encode all would be slow
                 if most_tokens(text) >= self.max_source_tokens:
                     self._encode(encoder, [text], origin=origin.after(i))
+
+    def check_spelled(self, texts: Iterable[str], origin: Origin | None = None) -> None:
+        """Raises ValueError, naming the line, for a prefix, or without an origin for a
+        term of a glossary, that the target vocabulary cannot spell.
+        """
+        encoder = self.target_encoder
+        for i, text in enumerate(texts):
+            if encoder.unknown in encoder.encode(text):
+                place = origin.line(i) if origin else "the glossary"
+                raise ValueError(
+                    "Prefixes and glossaries must have words and characters of the"
+                    f" vocabulary. Received: {place}, {text[:40]!r}."
+                )
 
     @property
     def max_source_tokens(self) -> int:

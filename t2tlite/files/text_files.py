@@ -8,6 +8,7 @@ line of a parallel corpus with a wrong one.
 import codecs
 import html
 import itertools
+import os
 import queue
 import re
 import threading
@@ -39,10 +40,11 @@ OTHER_STARTS = (b"PK\3\4", b"\xff\xfe", b"\xfe\xff")
 
 
 def check_file(path: str | Path) -> Path:
-    """The path, after checking that it is a file or STANDARD_INPUT. Raises
-    FileNotFoundError if it is not, and ValueError as `check_name`.
+    """The path, in which `~` is the home folder, after checking that it is a file or
+    STANDARD_INPUT. Raises FileNotFoundError if it is not, and ValueError as
+    `check_name`.
     """
-    path = Path(path)
+    path = Path(os.path.expanduser(path))
     if path == STANDARD_INPUT:
         return path
     check_name(path)
@@ -125,23 +127,28 @@ def read_parallel(
         check_line_counts(by_name, "Check that they are complete.")
 
 
-def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yields (source, target) from a file with a tab between them on each line. Quotes
-    have no meaning.
+def read_columns(
+    path: str | Path, separator: str = "\t", prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yields (source, target) from a file with a separator between them on each line.
+    Quotes have no meaning, and blank lines do not count.
 
-    Raises as `read_lines` does, and ValueError with the number of a line that has not
-    one tab, and for an empty file.
+    Raises as `read_lines` does, and ValueError with the number of a line that lacks
+    prefix or separator or has a further tab, and for an empty file.
     """
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 2:
+        source, has_target, target = line.removeprefix(prefix).partition(separator)
+        is_right = has_target and line.startswith(prefix) and "\t" not in target
+        if line and not is_right:
+            form = f"{prefix}SOURCE{separator}TARGET"
             raise ValueError(
-                f"{path}, line {number}: two columns with a tab between are required."
-                f" Received: {len(columns)}, {line[:80]!r}. cut -f1,2 keeps two."
+                f"{shown(path)}, line {number}: {form!r} is required. Received:"
+                f" {line[:80]!r}. Cut other columns off."
             )
-        yield columns[0], columns[1]
-    check_line_counts({str(path): number}, "Check that it is complete.")
+        if line:
+            yield source, target
+    check_line_counts({shown(path): number}, "Check that it is complete.")
 
 
 def check_line_counts(

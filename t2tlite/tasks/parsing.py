@@ -215,9 +215,8 @@ def penn_words(text: str) -> str:
     >>> penn_words('"I can\\'t," he said (at 10:30), "pay $1,000."')
     "`` I ca n't , '' he said ( at 10:30 ) , `` pay $ 1,000 . ''"
     """
-    text = normalisation.IGNORED.sub(
-        "", text
-    )  # a zero-width character would hide the last full stop
+    # a zero-width character would hide the last full stop, an accent a word's end
+    text = normalisation.normalise(text)
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text)
-    return " ".join(normalisation.words(text))
+    return " ".join(text.split())

@@ -354,10 +354,11 @@ def letters(word: str) -> str:
     >>> letters("cat"), letters("<vie> bò sữa"), letters("<vie> b ò _ s ữ a")
     ('c a t', '<vie> b ò _ s ữ a', '<vie> b ò _ s ữ a')
     """
-    tag, _, rest = word.partition(" ")
+    text = normalise(word)  # a letter and its accents are one
+    tag, _, rest = text.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
-        tag, rest = "", word
-    parts = normalise(rest).split()  # a letter and its accents are one
+        tag, rest = "", text
+    parts = rest.split()
     is_separated = max(map(len, parts), default=0) <= 1
     separated = " ".join(parts if is_separated else INNER_SPACE.join(parts))
     return f"{tag} {separated}".strip()

@@ -174,8 +174,8 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees
     that start with `*x*`, the headers of some Penn Treebank files, are skipped.
     Brackets without words, with or without the label of a root, are a tree without
-    children: parsers write `(())` for a sentence that they cannot parse. A file is
-    decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
+    children: parsers write `(())` for a sentence that they cannot parse. A compressed
+    file is decompressed.
 
     While reading, raises FileNotFoundError, or ValueError with file and line if the
     text is not UTF-8 or is not well-formed: there is no tree, a word has no tag, or a

@@ -152,7 +152,9 @@ class SentencePieceEncoder(TextEncoder):
                 f" Received: {pad} and {eos} in {path}."
             )
         self._processor = processor
-        self.unknown = processor.unk_id()
+        # bytes spell everything
+        has_bytes = processor.piece_to_id("<0x00>") != processor.unk_id()
+        self.unknown = None if has_bytes else processor.unk_id()
         self.normalization = NONE
         for normalization, name in NORMALIZERS.items():
             if model.endswith(name.encode()):

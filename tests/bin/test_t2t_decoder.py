@@ -153,8 +153,7 @@ def test_scores_equal_the_logits(decode, model, tmp_path):
         tokens = targets[0][targets[0] > 0]
         log_prob = log_probs[np.arange(len(tokens)), tokens].sum()
         expected.append([log_prob, log_prob / ((5 + len(tokens)) / 6) ** 0.6])
-    shown = [
-        list(map(float, row.split("\t"))) for row in decode(*flags).out.split("\n")[:-1]
-    ]
+    rows = decode(*flags).out.splitlines()
+    shown = [list(map(float, row.split("\t"))) for row in rows]
     np.testing.assert_allclose(shown, expected, atol=2e-5)
     assert shown[0][0] > -1 > shown[1][0]  # the right translation, and a wrong one

@@ -80,11 +80,7 @@ BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
 @pytest.mark.parametrize(
     ("flag", "content", "message"),
     [
-        (
-            "decode_from_file",
-            "cat\nk\udcf6pfe\n",
-            r"FILE, line 2: text must be UTF-8\.",
-        ),
+        ("decode_from_file", "a\nk\udcf6pf\n", r"FILE, line 2: text must be UTF-8\."),
         ("score_file", "cat\tkatze\nno tab here\n", BAD_PAIR + r"'no tab here'\."),
         ("score_file", "cat\tk\na\tb\tc\n", BAD_PAIR + r"'a\\tb\\tc'\."),
         ("score_file", "cat\tkatze\n\n", BAD_PAIR + r"''\."),

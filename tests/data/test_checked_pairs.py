@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 from t2tlite.data.checked_pairs import checked_pairs
@@ -57,10 +58,11 @@ def test_texts_that_no_file_can_hold(pair, message):
 
 
 @pytest.mark.parametrize(
-    "pair", [["a", "b"], ("", ""), ("a\0b", "\r"), ("a\u2028b", "\x85")]
+    "pair",
+    [["a", "b"], ("", ""), ("a\0b", "\r"), ("a\u2028b", "\x85"), np.array(["a", "b"])],
 )
 def test_texts_that_are_taken_as_they_are(pair):
-    assert list(checked_pairs(DictToy(yielded=pair), "dev", None))[1] == pair
+    assert [*list(checked_pairs(DictToy(yielded=pair), "dev", None))[1]] == [*pair]
 
 
 def test_code_that_fails(monkeypatch):

@@ -175,10 +175,10 @@ def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
     assert default_vocab_size(pairs) == pieces
 
 
-@pytest.fixture(scope="module")
-def with_symbols(tmp_path_factory):
+@pytest.fixture(scope="module", params=["sentencepiece", "words"])
+def with_symbols(tmp_path_factory, request):
     """Data whose vocabulary has two symbols of the user."""
-    task = TinyTask(user_symbols=("<2de>", "<BT>"))
+    task = TinyTask(user_symbols=("<2de>", "<BT>"), vocab_type=request.param)
     folder = tmp_path_factory.mktemp("with_symbols")
     return generate(task, folder, num_processes=1).dataset
 

@@ -9,50 +9,33 @@ from t2tlite.data.generate import generate
 PAIRS = [*sentences(20, 1), ("12", "twelve"), ('"Yes."', '"Ja."')]
 
 
-def said(capsys, *chunks) -> list[str]:
+HEADER = "the first pair seems to be a header"
+QUOTED = [(source, f'"{target}"') for source, target in sentences(50, 1)]
+NUMBERS = [[(str(i), "A dog."), (f"0.{i}", "-3")] for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([[("en", "de"), *PAIRS]], [f"{HEADER}, en | de. If so, remove it: tail -n +2 OLD > NEW."]),
+        ([[("Source", "Target"), *PAIRS]], [f"{HEADER}, Source | Target."]),
+        ([[("ENGLISH", "german"), *PAIRS]], [f"{HEADER}, ENGLISH | german."]),
+        ([[("text_1", "text_2"), *PAIRS]], [f"{HEADER}, text_1 | text_2."]),
+        (NUMBERS, ["40 of 40 sources are numbers. Check that these are the right columns."]),
+        ([PAIRS, QUOTED], ["51 of 72 targets are in quotes, which the model learns"]),
+        ([PAIRS, [("en", "de")]], []),
+        ([[("English", "a language"), *PAIRS]], []),
+        ([[("", ""), *PAIRS]], []),
+    ],
+)  # fmt: skip
+def test_what_is_said(capsys, chunks, lines):
     misread = ReadSplit()
     for chunk in chunks:
         misread.add(chunk)
     misread.report("dev2")
-    return capsys.readouterr().err.splitlines()
-
-
-@pytest.mark.parametrize(
-    "header",
-    [("en", "de"), ("Source", "Target"), ("ENGLISH", "german"), ("text_1", "text_2")],
-)
-def test_a_header(capsys, header):
-    assert said(capsys, [header, *PAIRS]) == [
-        f"dev2: the first pair seems to be a header, {' | '.join(header)}. If so, remove"
-        " it: tail -n +2 OLD > NEW."
-    ]
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        (PAIRS, [("en", "de")]),
-        ([("English", "a language"), *PAIRS],),
-        ([("", ""), *PAIRS],),
-    ],
-)
-def test_nothing_is_said_of_text(capsys, chunks):
-    assert said(capsys, *chunks) == []
-
-
-def test_columns_of_numbers(capsys):
-    chunks = [[(str(i), "A dog."), (f"0.{i}", "-3")] for i in range(20)]
-    assert said(capsys, *chunks) == [
-        "dev2: 40 of 40 sources are numbers. Check that these are the right columns."
-    ]
-
-
-def test_quotes_around_every_text(capsys):
-    quoted = [(source, f'"{target}"') for source, target in sentences(50, 1)]
-    (line,) = said(capsys, PAIRS, quoted)
-    assert line.startswith(
-        "dev2: 51 of 72 targets are in quotes, which the model learns"
-    )
+    said = capsys.readouterr().err.splitlines()
+    for line, expected in zip(said, lines, strict=True):
+        assert line.startswith(f"dev2: {expected}")
 
 
 def test_each_split_is_looked_at(tmp_path, capsys):

@@ -34,7 +34,7 @@ def lower_case(tmp_path_factory) -> Path:
 
 def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-    task = TinyTask(vocab_file=(str(lower_case),))
+    task = TinyTask(vocab_file=(str(lower_case),), vocab_type="words")
     data = generate(task, tmp_path, num_processes=1)
     manifest = data.dataset.manifest
     dev = data.dataset.store("dev")
@@ -48,8 +48,9 @@ def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
         assert expected > len(getattr(task, name))  # each word is unknown
     share = manifest.split("dev").target_unknown / dev.target_lengths.sum()
     line = f"unknown: 0.0% of source and {share:.1%} of target tokens, which the"
-    line += " vocabulary lacks; learn it from text of both sides\n"
+    line += " vocabulary lacks (neighbours are one token); learn it from text of both"
     assert line in str(data)
+    assert " pieces\n" in str(data)
     assert line in str(generate(task, tmp_path))
     reversed_entry = open_dataset(tmp_path, "tiny_task_rev").manifest.split("train")
     assert reversed_entry.source_unknown == manifest.split("train").target_unknown
@@ -57,4 +58,4 @@ def test_tokens_that_a_vocabulary_lacks(tmp_path, lower_case, monkeypatch):
     entry = encode_shards.split_entry([path])
     assert 0 < entry.target_unknown < manifest.split("train").target_unknown
     words = TinyTask(vocab_type="words", vocab_size=5)
-    assert "which the vocabulary lacks\n" in str(generate(words, tmp_path / "words"))
+    assert "are one token)\n" in str(generate(words, tmp_path / "words"))

@@ -8,7 +8,13 @@ from table_model import BEAM, TableModel
 
 from t2tlite.decoding.glossary import open_glossary, terms_of
 from t2tlite.decoding.terms import term_choice
+from t2tlite.decoding.text_decoder import Origin
+from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
+from t2tlite.programs.bulk.part import Window
+from t2tlite.programs.serving.models import ServedModel
 from t2tlite.types import EOS
+from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 SENTENCES = [
     "red cat sees dog",
@@ -124,6 +130,31 @@ def test_malformed_files(tmp_path, text, line):
     path.write_bytes(text)
     with pytest.raises(ValueError, match=f"glossary.tsv, {line}"):
         open_glossary(path)
+
+
+def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
+    path = tmp_path / "words.model"
+    train_sentencepiece(["cat dog"], 0, path, vocab_type="words")
+    options = model.options()
+    glossary = open_glossary({"dog": "cat", "cat": "Cat"})
+    prefixed = DecodeJob(model, options, LineFormat(prefixes=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "target_encoder", open_encoder(path))
+        served = ServedModel(model, "en", "de", options)
+        window = Window(["dog\tcat", "dog\tCat"], Origin("in.txt", 2))
+        for place, enter in (
+            ("line 1", lambda: model.translate("dog", prefix="Cat")),
+            ("the glossary", lambda: model.translate("a", glossary={"b": "Cat"})),
+            ("in.txt, line 4", lambda: prefixed.check(window)),
+            ("the glossary", lambda: DecodeJob(model, options, LineFormat(glossary=glossary))),
+            ("the glossary", lambda: served.check_glossary(glossary, options)),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=rf"Received: {place}, 'Cat'\."):
+                enter()
+    assert model.translate("dog", prefix="Cat").startswith("Cat")
+    monkeypatch.setattr(model, "source_encoder", open_encoder(path))
+    counts = prefixed.run(Window(["cat", "Cat dog", "cat Dogs"])).counts
+    assert prefixed.summary(counts).endswith("sentences with unknown text: 2")
 
 
 def test_refused(model):

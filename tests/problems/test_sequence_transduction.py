@@ -9,6 +9,7 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.files.atomic_file import write_text
 from t2tlite.metrics.corpus_metrics import Scoring
 from t2tlite.problems.sequence_transduction import LANGUAGES, LONG_TEST
+from t2tlite.programs.serving.models import ServedModel
 from t2tlite.registry import get_problem, list_problems
 from t2tlite.tasks.task import Output, letters, open_task
 
@@ -91,12 +92,12 @@ def test_sigmorphon(tmp_path):
         ("<fre> c h a t", "ʃ a"),
         ("<vie> b ò _ s ữ a", "ɓ ɔ"),
     ]
-    assert letters("<vie> bo\u0300 sư\u0303a") == pairs[-1][0]
+    assert letters("\ufeff <vie>\tbo\u0300 sư\u0303a") == pairs[-1][0]
     # as t2t-decoder --split reads them again
     for source, _ in pairs:
         assert open_task("pronunciation", {}).source(source) == source
     write_text(tmp_path / "ady_test.tsv", "a\tɑ\tb\n")
-    with pytest.raises(ValueError, match=r"ady_test\.tsv, line 1: two columns"):
+    with pytest.raises(ValueError, match=r"ady_test\.tsv, line 1: 'SOURCE"):
         list(problem.pairs("test", tmp_path))
 
 
@@ -118,6 +119,14 @@ def test_a_word_is_scored_once_against_all_its_pronunciations():
     )
     more = Scoring(more_references=(["", "", "EY"],))
     assert task.scored_by(more).score(*words).scores["wer"] == 0.0
+
+
+def test_words_are_scored_by_their_letters(model, monkeypatch):
+    monkeypatch.setattr(model, "task", open_task("pronunciation", {}))
+    scores = model.score(["cat", "c a t"], ["katze", "katze"])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+    [count] = ServedModel(model, "en", "de", model.options()).token_counts(["cat"], 99)
+    assert count == len(model.source_encoder.encode("c a t")) + 1
 
 
 def test_scan(tmp_path):

@@ -52,7 +52,8 @@ class LineFormat:
 class DecodeJob:
     """Decodes sentences, or lines "source TAB prefix", of files, pipes and splits.
 
-    Raises ValueError for raw text with a model that does not parse.
+    Raises ValueError for raw text with a model that does not parse, and for a glossary
+    that its vocabulary cannot spell.
     """
 
     model: Translator
@@ -62,6 +63,8 @@ class DecodeJob:
     def __post_init__(self) -> None:
         if self.line_format.raw_text:
             parser(self.model.task, self.model.manifest.name)
+        if self.line_format.glossary:
+            self.model.check_spelled(self.line_format.glossary.targets.values())
 
     @property
     def depends_on_batch(self) -> bool:
@@ -106,6 +109,8 @@ class DecodeJob:
         """
         sources, texts = self._columns(window)
         self.model.check_lengths(sources, window.origin, texts or ())
+        if self.line_format.prefixes:
+            self.model.check_spelled(texts or (), window.origin)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as
@@ -119,6 +124,10 @@ class DecodeJob:
         # with the EOS of each
         counts["tokens"] = len(best) + sum(len(output.ids) for output in best)
         counts["milliseconds"] = round(1000 * (time.monotonic() - started))
+        encoder = self.model.source_encoder
+        if encoder.unknown is not None:
+            for source in map(self.model.task.source, sources):
+                counts["unknown"] += encoder.unknown in encoder.encode(source)
         for wanted, outputs in zip(terms, n_best, strict=False):
             counts["terms"] += len(wanted)
             counts["kept"] += sum(term in outputs[0].text for term in wanted)
@@ -189,6 +198,8 @@ class DecodeJob:
         if terms := of_task.pop("terms", 0):
             kept = of_task.pop("kept")
             speed += f"\nterms of the glossary: {kept:,} of {terms:,}"
+        if unknown := of_task.pop("unknown", 0):
+            speed += f"\nsentences with unknown text: {unknown:,}"
         repairs = self.model.task_under(self.options).summary(of_task)
         return f"{speed}\n{repairs}".rstrip()
 

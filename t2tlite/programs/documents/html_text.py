@@ -108,20 +108,22 @@ class HtmlText:
     def _read_attributes(self, nodes: Sequence[Node]) -> None:
         """Reads the attributes that users see or hear."""
         for node in nodes:
-            if not node.is_translated:
-                continue
-            shown = ATTRIBUTES
-            kind = node.attributes.get("type", "").lower()
-            if node.name == "input" and kind in BUTTONS:
-                shown |= {"value"}
-            names = []
-            for name, value in node.attributes.items():
-                if name in shown and has_letter(value):
-                    names.append(name)
-                    self.texts.append(value)
-            if names or node.name == "html":
-                self._tags.append((node, names))
+            if node.is_translated:
+                self._read_shown(node)
             self._read_attributes(node.children)
+
+    def _read_shown(self, node: Node) -> None:
+        shown = ATTRIBUTES
+        kind = node.attributes.get("type", "").lower()
+        if node.name == "input" and kind in BUTTONS:
+            shown |= {"value"}
+        names = []
+        for name, value in node.attributes.items():
+            if name in shown and has_letter(value):
+                names.append(name)
+                self.texts.append(value)
+        if names or node.name == "html":
+            self._tags.append((node, names))
 
     def _read(self, nodes: Sequence[Node]) -> None:
         """Reads neighbours, which those that separate cut into rows."""
@@ -185,6 +187,8 @@ def _measure(node: Node) -> None:
     node.has_words = LETTER_OR_DIGIT.search(node.text) is not None
     node.is_link = node.name == "a" or _are_links(node.children)
     if node.is_object:
+        # something inside is translated again
+        node.separates |= node.has_words
         node.text = OBJECT
 
 

@@ -195,7 +195,7 @@ class _Reader:
         del self._open[last:]
         node = self.add(name, source)
         node.attributes = read_attributes(attributes)
-        node.is_translated &= not _is_untouched(node)
+        node.is_translated = _is_translated(node)
         node.is_preformatted |= name in PREFORMATTED
         if not is_closed and len(self._open) <= MAX_DEPTH:
             self._open.append(node)
@@ -216,11 +216,16 @@ class _Reader:
         self.add(name, source)
 
 
-def _is_untouched(node: Node) -> bool:
-    """Whether the text of an element is not translated."""
+def _is_translated(node: Node) -> bool:
+    """Whether the text of an element is translated. Until now the node has what is true
+    of the element around it.
+    """
+    translate = node.attributes.get("translate", "inherited").lower()
+    if translate in ("yes", ""):
+        return True
     classes = node.attributes.get("class", "").split()
-    translate = node.attributes.get("translate", "").lower()
-    return node.name in UNTOUCHED or "notranslate" in classes or translate == "no"
+    is_untouched = node.name in UNTOUCHED or "notranslate" in classes
+    return node.is_translated and translate != "no" and not is_untouched
 
 
 def read_attributes(source: str) -> dict[str, str]:

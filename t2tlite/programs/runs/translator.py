@@ -24,7 +24,7 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Engine, Sentence, rules_of
 from t2tlite.decoding.glossary import open_glossary, terms_of
-from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.decoding.text_decoder import NO_FILE, TextDecoder
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
 from t2tlite.programs.visualise.attention import Attention
@@ -143,12 +143,17 @@ class Translator(TextDecoder):
         continued, even if a space follows it. It has the terms of the `glossary`, a
         dict or a file of lines "source TAB target".
         """
+        starts = None if prefix is None else as_list(prefix)
+        self.check_spelled(starts or (), NO_FILE)
+        given = open_glossary(glossary)
+        if given:
+            self.check_spelled(given.targets.values())
         n_best = self.decode(
             sentences,
             self.options(**options),
-            prefix=None if prefix is None else as_list(prefix),
+            prefix=starts,
             task=self.task.as_sequences(),
-            terms=terms_of(open_glossary(glossary), sentences),
+            terms=terms_of(given, sentences),
         )
         return [outputs[0].text for outputs in n_best]
 

@@ -202,11 +202,12 @@ class ServedModel:
             alpha=alpha,
         )
 
-    def check_glossary(self, options: DecodeHParams) -> None:
-        """Raises ValueError if a glossary cannot be used with these options."""
+    def check_glossary(self, glossary: Glossary, options: DecodeHParams) -> None:
+        """Raises ValueError if the glossary cannot be used with these options."""
         if self.makes_trees:
             raise ValueError("A glossary is for translations. Received: a parser.")
         self.translator.engine.check_supported(options, GLOSSARY)
+        self.translator.check_spelled(glossary.targets.values())
 
     def with_terms(
         self,
@@ -231,7 +232,8 @@ class ServedModel:
         """The number of tokens of each source, EOS included. Raises HTTPException 413
         for more than `limit`, or more than the model can read.
         """
-        encoded = self.translator.source_encoder.encode_batch(self.tagged(sentences))
+        sources = list(map(self.translator.task.source, self.tagged(sentences)))
+        encoded = self.translator.source_encoder.encode_batch(sources)
         limit = min(limit, self.translator.max_source_tokens)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
@@ -315,6 +317,8 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         model = ServedModel(
             translator, source, target, defaults, tag, examples, options.glossary
         )
+        if model.glossary:
+            model.check_glossary(model.glossary, defaults)
         # so that the first request is quick; with CTranslate2, one for attention would
         # load TensorFlow
         if translator.engine.name == TENSORFLOW:

@@ -225,7 +225,9 @@ def body_of(content: bytearray, request: Request, kind: type[Body]) -> Body:
 
 
 def form_fields(content: bytes, content_type: str = FORM) -> dict[str, str]:
-    """The fields of a form or an address. Raises HTTPException 400 if it is not one."""
+    """The fields of a form or an address. Raises HTTPException 400 if it is not one, or
+    has a field twice, of which one would count.
+    """
     try:
         if content_type.lower().startswith(MULTIPART):
             pairs = _multipart(content, content_type)
@@ -236,11 +238,14 @@ def form_fields(content: bytes, content_type: str = FORM) -> dict[str, str]:
                 errors="strict",
                 max_num_fields=options.MAX_FIELDS,
             )
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            raise ValueError
     except ValueError as error:
         most = options.MAX_FIELDS
-        message = f"A form or an address must have at most {most} fields, in UTF-8."
-        raise HTTPException(400, f"{message} Send JSON.") from error
-    return dict(pairs)
+        message = f"A form or an address must have up to {most} different fields,"
+        raise HTTPException(400, f"{message} in UTF-8. Send JSON.") from error
+    return fields
 
 
 def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:

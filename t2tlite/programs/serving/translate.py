@@ -113,7 +113,7 @@ class Translation:
             message = "alignments need a model with the engine tensorflow. Received:"
             raise HTTPException(400, f"{message} {model.source}-{model.target}.")
         if self._glossary:
-            model.check_glossary(decoding)
+            model.check_glossary(self._glossary, decoding)
         tags = sum(text.document.inline_tags for text in texts)
         placed = tags * decoding.return_beams
         if placed and model.aligns and placed <= options.MAX_PLACED_TAGS:

@@ -78,14 +78,13 @@ def test_form_may_be_a_file(server, end, charset):
     [
         (b"q=caf\xe9", {}, 400),
         (b"q=caf%E9", {}, 400),
+        (b"q=a&source=en&q=b", {}, 400),
         (b"q=a", {"Content-Type": f"{FORM}; charset=ISO-8859-1"}, 415),
         (b"q=a", {"Content-Type": f"{FORM}; charset=["}, 415),
         (b'{"q": "a"}', {"Content-Type": "application/json; charset=utf-16"}, 415),
         (b"q=a", {"Content-Encoding": "gzip"}, 415),
-        (b"q=a", {"Content-Encoding": "br"}, 415),
         (b"", {"Content-Encoding": "deflate"}, 415),
         (b'{"q": "cat"}', {"Content-Type": "text/plain"}, 415),
-        (b'{"q": "cat"}', {"Content-Type": "application/x-json"}, 415),
         (b'{"q": "cat"}', {"Content-Type": ""}, 415),
     ],
 )
@@ -101,7 +100,7 @@ def test_address_must_be_in_utf_8(server):
     assert server.post(address + "caf%C3%A9").status_code == 200
     response = server.post(address + "caf%E9")
     assert response.status_code == 400
-    assert "at most 1000 fields, in UTF-8" in response.json()["error"]
+    assert "up to 1000 different fields, in UTF-8" in response.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.files.tmx import read_tmx
+from t2tlite.data.tmx import read_tmx
 
 HEADER = '<header creationtool="test" segtype="sentence" srclang="en-US"/>'
 
@@ -57,6 +57,9 @@ def test_languages_are_chosen(tmp_path: Path) -> None:
     assert read(path, text, "en-US", "de") == [("color", "Farbe")]
     pairs = [("colour", "couleur"), ("lift", "ascenseur")]
     assert read(path, text, "en", "fr-CA") == pairs
+    text_of_scripts = tmx(unit(en="x", zh_TW="a", zh_Hans="b"))
+    for code, expected in (("zh-CN", "b"), ("zh", "b"), ("zh_hant", "a")):
+        assert read(path, text_of_scripts, "en", code) == [("x", expected)]
     # one variant is not a pair
     text_of_one = tmx(unit(pt_BR="um"), unit(pt_BR="dois", pt="dous"))
     assert read(path, text_of_one, "pt", "pt-BR") == [("dous", "dois")]

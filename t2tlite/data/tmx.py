@@ -2,11 +2,14 @@
 a stream in constant memory.
 """
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from t2tlite.data.language_codes import canonical, distance
 from t2tlite.files.compression import opened
+from t2tlite.files.text_files import check_file
 
 # elements of a segment that hold markup of the document that was translated; that of
 # <hi> is text
@@ -21,8 +24,9 @@ def read_tmx(
 ) -> Iterator[tuple[str, str]]:
     """Yields (source, target) of each translation unit that has both languages.
 
-    Codes are compared without case, and `en` is also `en-US`. The markup of documents
-    in a segment is left out, and each text is one line.
+    Codes mean what those of the server's requests mean: `en` is also `en_US`, and
+    `zh-CN` also `zh-Hans`; the nearest language of a unit counts. The markup of
+    documents in a segment is left out, and each text is one line.
 
     Raises ValueError while reading if the file is not well-formed TMX, or lacks the
     languages.
@@ -45,28 +49,23 @@ def read_tmx(
 
 
 def _in_unit(unit: Unit, language: str) -> str | None:
-    """The language of a unit that has this code, or else one that differs by a region;
-    None if there is neither.
-    """
-    wanted = _tag(language)
-    near = None
+    """The language of a unit that is nearest to this one; None if all are others."""
+    distances: dict[str, int] = {}
     for name in unit:
-        tag = _tag(name)
-        if tag == wanted:
-            return name
-        if not near and (tag.startswith(wanted) or wanted.startswith(tag)):
-            near = name
-    return near
+        far = _distance(language, name)
+        if far is not None:
+            distances[name] = far
+    return min(distances, key=distances.__getitem__, default=None)
 
 
-def _tag(language: str) -> str:
-    """A code to compare: `en-us-` for en_US, which begins with that of en."""
-    return language.lower().replace("_", "-") + "-"
+@functools.lru_cache
+def _distance(wanted: str, language: str) -> int | None:
+    return distance(wanted, canonical(language))
 
 
 def _units(path: Path) -> Iterator[Unit]:
     try:
-        with opened(path) as file:
+        with opened(check_file(path)) as file:
             elements = ElementTree.iterparse(file, ("start", "end"))
             _, body = next(elements)
             for event, element in elements:
