@@ -26,7 +26,6 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 """
 
 import dataclasses
-from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups
@@ -36,6 +35,7 @@ from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.programs.runs.training import (
     Training,
     check_folders,
+    manifest_of_data,
     run_hparams,
     set_and_changes,
 )
@@ -129,10 +129,8 @@ def main(flags: TrainerFlags) -> None:
 
 def _with_data_of(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:
     """The flags of a run that resumes: unless they name its data, where it was."""
-    if flags.data_dir or not folder.checkpoints() or not folder.has_manifest():
-        return flags
-    manifest = folder.manifest()
-    if not manifest.data_dir or not Path(manifest.data_dir).is_dir():
+    manifest = manifest_of_data(folder)
+    if flags.data_dir or manifest is None:
         return flags
     problem = flags.problem or manifest.name
     return dataclasses.replace(flags, data_dir=manifest.data_dir, problem=problem)

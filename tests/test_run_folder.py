@@ -98,7 +98,7 @@ def test_what_is_written_is_read_again(run):
     assert [cost["step"] for cost in written] == [9, 12]
     assert run.best() == best
     assert run.decode_records() == ([DECODED], [])
-    assert run.outputs(DECODED) == ["eins", "zwei"]
+    assert run.decoded_lines(DECODED) == ["eins", "zwei"]
 
 
 def test_an_empty_directory(tmp_path):
@@ -122,7 +122,7 @@ def test_outputs_of_another_number_are_refused(run):
     run.decoded_file("test.9").write_text("a\nb\nc\n")
     message = r"9\.txt must have 2 lines\. Received: 3\.$"
     with pytest.raises(ValueError, match=message):
-        run.outputs(record)
+        run.decoded_lines(record)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_mistakes(tiny_run, tmp_path):
         ("t2t_export", [run, *export, "--checkpoint_path=7"], "There is no checkpoint"),
         ("t2t_report", [absent], "The run must be a folder"),
         ("t2t_attention", [absent, "--source=a"], "The run must be a folder"),
+        ("t2t_attention", [run, "--source=a", "--html=a.svg"], "must end in .html"),
         ("t2t_avg_checkpoints", [absent], "The run must be a folder"),
         ("t2t_table3", [*table, "--rows=x"], "Received: 'x'"),
         (

@@ -29,6 +29,7 @@ def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_loss
     assert train(tiny_run, tiny_run_copy, *changed) == 0
     # its problem and data are those that it was trained on
     assert t2t_trainer.main([f"--output_dir={tiny_run_copy}", "--train_steps=9"]) == 0
+    t2tlite.train("twenty_words", {}, tiny_run_copy, train_steps=9)
     assert state() == before
 
 
