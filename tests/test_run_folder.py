@@ -116,15 +116,6 @@ def test_an_empty_directory(tmp_path):
         run.manifest()
 
 
-def test_outputs_of_another_number_are_refused(run):
-    record = DecodeRecord("test", 9, "", 2, {}, {}, {}, 1.0, name="test.9")
-    run.decoded_file("test.9").parent.mkdir()
-    run.decoded_file("test.9").write_text("a\nb\nc\n")
-    message = r"9\.txt must have 2 lines\. Received: 3\.$"
-    with pytest.raises(ValueError, match=message):
-        run.decoded_lines(record)
-
-
 @pytest.mark.parametrize(
     ("checkpoint", "options", "name"),
     [

@@ -15,7 +15,6 @@ from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.generate import Generated, generate
-from t2tlite.data.manifest import RunManifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
@@ -88,13 +87,15 @@ def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
         raise
 
 
-def manifest_of_data(folder: RunFolder) -> RunManifest | None:
-    """The manifest of a run that resumes, if its data is where it was; else None."""
+def data_of_run(folder: RunFolder) -> tuple[str | None, str | None]:
+    """The problem of a run that resumes, and the folder of its data if that is where it
+    was.
+    """
     if not folder.checkpoints() or not folder.has_manifest():
-        return None
+        return None, None
     manifest = folder.manifest()
     is_there = manifest.data_dir and Path(manifest.data_dir).is_dir()
-    return manifest if is_there else None
+    return manifest.name, manifest.data_dir if is_there else None
 
 
 def check_folders(
@@ -205,8 +206,7 @@ def training_of(
     if isinstance(data, Dataset):
         data_dir = data.folder.parent
     elif data_dir is None:
-        manifest = manifest_of_data(folder)
-        data_dir = manifest.data_dir if manifest else DATA_DIR
+        data_dir = data_of_run(folder)[1] or DATA_DIR
     data_dir = Path(data_dir)
     LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
