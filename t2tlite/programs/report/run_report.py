@@ -32,7 +32,7 @@ from t2tlite.programs.report.document import line_chart, render, to_html
 from t2tlite.programs.runs.load import METRIC_NAMES, shown_value
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
-from t2tlite.tasks.task import open_task, signature_lines
+from t2tlite.tasks.task import Task, open_task, signature_lines
 from t2tlite.training.cost import count_parameters
 
 # in a signature, of the intervals of --confidence
@@ -190,8 +190,7 @@ def _test(
     """Tests whether two runs' outputs for the same pairs differ, by the metrics of
     their task. Raises as `RunFolder.decoded_lines`.
     """
-    manifest = runs[0].manifest()
-    task = open_task(manifest.task, manifest.options)
+    task = _task(runs[0], records[0])
     sources, references = zip(*pairs, strict=True)
     bleu = records[0].signatures.get("BLEU", "")
     options = corpus_metrics.DEFAULTS
@@ -276,11 +275,16 @@ def _samples(
 
 def _pairs(run: RunFolder, record: DecodeRecord) -> list[Pair]:
     """The pairs that were decoded. Raises as `RunFolder.decoded_lines`."""
+    sources = run.decoded_lines(record, "src")
+    references = run.decoded_lines(record, _task(run, record).references_ending)
+    return list(zip(sources, references, strict=True))
+
+
+def _task(run: RunFolder, record: DecodeRecord) -> Task:
+    """The task that made the outputs of a decoding."""
     manifest = run.manifest()
     task = open_task(manifest.task, manifest.options)
-    sources = run.decoded_lines(record, "src")
-    references = run.decoded_lines(record, task.references_ending)
-    return list(zip(sources, references, strict=True))
+    return task.as_sequences() if record.decode_hparams.get("t2t_rules") else task
 
 
 # what the template calls

@@ -85,7 +85,7 @@ class Attention:
         return self.source_pieces
 
     def save(self, path: str | Path) -> None:
-        """Writes the page to a file. Raises as `check_page`."""
+        """Writes the page to a file. Raises ValueError unless it ends in .html."""
         check_page(path)
         write_text(Path(path), page(self))
 
