@@ -16,10 +16,9 @@ from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.programs.export.ctranslate2_engine import QUANTIZATIONS
-from t2tlite.programs.runs.training import DataToMake, open_data
+from t2tlite.programs.runs.training import DATA_DIR, DataToMake, open_data
 from t2tlite.run_folder import RunFolder
 
-DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
 
 

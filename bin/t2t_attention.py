@@ -29,6 +29,8 @@ from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.own_files import own
 from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.programs.runs.load import load, run_files
+from t2tlite.programs.visualise.attention import check_page
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,11 +47,11 @@ class AttentionFlags(groups.TensorFlowFlags, groups.CheckpointFlags, groups.RunF
 @command
 def main(flags: AttentionFlags) -> None:
     """Computes the weights, writes the page, and prints its path."""
-    from t2tlite.programs.runs.load import load, run_files
-
     folder = groups.existing_run(flags)
     inputs = run_files([folder], flags.checkpoint_path)
     check_not_overwritten(flags.files("html"), inputs)
+    if flags.html:
+        check_page(flags.html)
     load_tensorflow()
     model = load(folder.path, flags.checkpoint_path)
     for note in model.notes:

@@ -11,8 +11,8 @@ The newest 20; or all of some steps, for example those around the best evaluatio
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint, in place of an earlier
 average. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=averaged ...
-It evaluates the average, the newest and the best checkpoint on dev, and says if the
-average is worse: averaging helps once the dev loss hardly falls. The data is where it
+It prints the loss on dev of the average, the newest and the best checkpoint: averaging
+helps once the dev loss hardly falls, and makes it worse before. The data is where it
 was during training, or in --data_dir if it has moved.
 
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big

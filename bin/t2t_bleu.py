@@ -23,7 +23,8 @@ t2t-bleu printed, and with --lowercase its uncased score.
 a sorted list: the share of lines equal to the reference, and of tokens in the right
 position, tokens being what white space separates. --metrics=wer,per is for
 pronunciations: the share of words that are wrong, and the phonemes to insert, leave out
-or replace for each of the reference's.
+or replace for each of the reference's. Here each line counts; t2t-decoder --split
+counts a word with several pronunciations once, and any of them as right.
 
 --confidence adds to each score the mean and half of the 95% confidence interval over
 1,000 test sets drawn from the sentences, with replacement, as sacrebleu does: how much

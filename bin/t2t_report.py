@@ -9,23 +9,21 @@ with hashes, versions and the command. The HTML file needs no other file and no 
 prints well and follows the reader's dark mode.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that
-first. Sources and references are read from the data that the run was trained on, or
-from --data_dir if it has moved. Of a run that is incomplete, or still training, the
-report shows what there is, and says what is missing. For an hparam set of your own,
-give --t2t_usr_dir too.
+first. Of a run that is incomplete, or still training, the report shows what there is,
+and says what is missing. For an hparam set of your own, give --t2t_usr_dir too.
 
 Two runs of one problem are compared:
 
   t2t-report --output_dir=RUN1,RUN2
 
 writes RUN1/report.RUN2.html: the settings that differ, the curves of both on dev, and
-of each split that both have decoded, the scores side by side. If the sentences are the
-same, it adds the paired bootstrap test of t2t-bleu --compare, RUN1 being the baseline,
-and the ten sentences that changed most in each direction.
+of each split that both have decoded, the scores side by side, with their difference if
+sentences and signatures are the same. If the sentences are, it adds the paired
+bootstrap test of t2t-bleu --compare, RUN1 being the baseline, and the ten sentences
+that changed most in each direction.
 """
 
 import dataclasses
-from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
@@ -33,7 +31,7 @@ from t2tlite.checked_fields import optional_field
 
 
 @dataclasses.dataclass(frozen=True)
-class ReportFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
+class ReportFlags(groups.TensorFlowFlags, groups.RunFlags):
     """Which run is reported, or which two are compared."""
 
     output_dir: str | None = optional_field(
@@ -61,8 +59,7 @@ def main(flags: ReportFlags) -> None:
     if others:
         print(run_report.write_comparison(folder, others[0]))
         return
-    data_dir = Path(flags.data_dir) if flags.data_dir else None
-    for path in run_report.write_report(folder, data_dir):
+    for path in run_report.write_report(folder):
         print(path)
 
 

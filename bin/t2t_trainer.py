@@ -26,7 +26,6 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 """
 
 import dataclasses
-from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups
@@ -36,10 +35,10 @@ from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.programs.runs.training import (
     Training,
     check_folders,
+    data_of_run,
     run_hparams,
     set_and_changes,
 )
-from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 
@@ -92,7 +91,10 @@ def main(flags: TrainerFlags) -> None:
     if not flags.output_dir:
         require(problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)
-    flags = _with_data_of(flags, folder)
+    if not flags.data_dir:
+        problem, data_dir = data_of_run(folder)
+        problem = flags.problem or problem
+        flags = dataclasses.replace(flags, problem=problem, data_dir=data_dir)
     start = flags.warm_start_from or None
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
     hparams = None if flags.hparams_set else run_hparams(folder, start)
@@ -125,17 +127,6 @@ def main(flags: TrainerFlags) -> None:
         cluster_resolver=flags.cluster_resolver,
     )
     print("\n".join(train_run(training)))
-
-
-def _with_data_of(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:
-    """The flags of a run that resumes: unless they name its data, where it was."""
-    if flags.data_dir or not folder.checkpoints() or not folder.has_manifest():
-        return flags
-    manifest = folder.manifest()
-    if not manifest.data_dir or not Path(manifest.data_dir).is_dir():
-        return flags
-    problem = flags.problem or manifest.name
-    return dataclasses.replace(flags, data_dir=manifest.data_dir, problem=problem)
 
 
 if __name__ == "__main__":

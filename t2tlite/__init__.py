@@ -115,7 +115,7 @@ def train(
     hparams: str | HParams | Mapping[str, object],
     output_dir: str | Path,
     *,
-    data_dir: str | Path = "data",
+    data_dir: str | Path | None = None,
     train_steps: int | None = None,
     eval_bleu: bool = False,
     warm_start_from: str | Path | None = None,
@@ -133,7 +133,8 @@ def train(
             changes to the hparams of the run that resumes, of `warm_start_from`, or
             else of transformer_base.
         output_dir: the run folder.
-        data_dir: the folder of the data, if `problem` is a name.
+        data_dir: the folder of the data, if `problem` is a name; by default data, or
+            where the data of the run that resumes was.
         train_steps: optimizer steps in all, by default those of the hparams.
         eval_bleu: decode dev at each evaluation, and choose the best checkpoint by BLEU
             (or F1).

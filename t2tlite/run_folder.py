@@ -344,13 +344,14 @@ class RunFolder:
                 complaints.append(str(error))
         return records, complaints
 
-    def outputs(self, record: DecodeRecord) -> list[str]:
-        """The output for each sentence of a recorded decoding.
+    def decoded_lines(self, record: DecodeRecord, ending: str = "txt") -> list[str]:
+        """The output for each sentence of a recorded decoding, or its source or
+        reference, by the ending of the file.
 
         Raises OSError if there is no such file, and ValueError if it is not UTF-8 or
-        has another number of outputs, as an n-best list has.
+        has another number of lines, as an n-best list has.
         """
-        path = self.decoded_file(record.name)
+        path = self.decoded_file(record.name, ending)
         lines = list(read_lines(path))
         if len(lines) != record.sentences:
             raise ValueError(

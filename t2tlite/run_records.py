@@ -161,7 +161,7 @@ class DevEvaluation(RunFile):
     step: Count
     # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
     metrics: dict[str, Amount]
-    # the same of the other dev sets, and of all together, by name; None without others
+    # the same of the other dev sets, by name; None without others
     other_sets: dict[str, dict[str, Amount]] | None = None
     # of the best: the metric by which it was chosen; None in older runs
     criterion: str | None = None

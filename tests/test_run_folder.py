@@ -98,7 +98,7 @@ def test_what_is_written_is_read_again(run):
     assert [cost["step"] for cost in written] == [9, 12]
     assert run.best() == best
     assert run.decode_records() == ([DECODED], [])
-    assert run.outputs(DECODED) == ["eins", "zwei"]
+    assert run.decoded_lines(DECODED) == ["eins", "zwei"]
 
 
 def test_an_empty_directory(tmp_path):
@@ -114,15 +114,6 @@ def test_an_empty_directory(tmp_path):
         run.hparams()
     with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
         run.manifest()
-
-
-def test_outputs_of_another_number_are_refused(run):
-    record = DecodeRecord("test", 9, "", 2, {}, {}, {}, 1.0, name="test.9")
-    run.decoded_file("test.9").parent.mkdir()
-    run.decoded_file("test.9").write_text("a\nb\nc\n")
-    message = r"9\.txt must have 2 lines\. Received: 3\.$"
-    with pytest.raises(ValueError, match=message):
-        run.outputs(record)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import json
 import shutil
 
 import pytest
-from run_command import run_command
-from tiny_run import checkpoint_names, small, train
+from run_command import refusal, run_command
+from tiny_run import change_manifest, checkpoint_names, small, train
 from tiny_task import contents
 
 import t2tlite
@@ -29,7 +29,15 @@ def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_loss
     assert train(tiny_run, tiny_run_copy, *changed) == 0
     # its problem and data are those that it was trained on
     assert t2t_trainer.main([f"--output_dir={tiny_run_copy}", "--train_steps=9"]) == 0
+    t2tlite.train("twenty_words", {}, tiny_run_copy, train_steps=9)
     assert state() == before
+
+
+def test_data_that_is_gone_is_named(tiny_run_copy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
+    message = refusal(capsys, t2t_trainer, f"--output_dir={tiny_run_copy}")
+    assert "There is no finished data of twenty_words in data." in message
 
 
 def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):

@@ -28,7 +28,7 @@ from t2tlite.run_folder import RunFolder
 NEW = "--problem=twenty_words --t2t_usr_dir=PACKAGE"
 # name, command, flags
 COMMANDS = """
-report t2t_report --output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE
+report t2t_report --output_dir=run --t2t_usr_dir=PACKAGE
 decode t2t_decoder --output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt
 resumed_decode t2t_decoder --output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt
 split t2t_decoder --output_dir=run --split=test --data_dir=data

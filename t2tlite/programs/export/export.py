@@ -40,6 +40,7 @@ Translate = Callable[[Sequence[str], DecodeHParams], list[str]]
 
 README = "programs/export/readme.md.jinja"
 RECORD = "export.json"  # a folder with this record is an export
+EXAMPLES = "A sentence.", "Another one."  # in the README
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
 # in an .argosmodel
 MODEL = "model"
@@ -366,10 +367,15 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
         with atomic_file.full_disk_is_named(folder), writing("The export", folder):
             facts = plan.format.write(model, unfinished, decoding)
         records.write_record(unfinished / RECORD, record)
-        vocabularies = model.manifest.vocabularies
-        readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
+        facts = {
+            **record,
+            **facts,
+            "vocabularies": model.manifest.vocabularies,
+            "examples": list(map(model.task.source, EXAMPLES)),
+        }
+        readme = fill_in(README, facts)
         (unfinished / "README.md").write_text(readme, encoding="utf-8")
-        sentences = _sample_sentences(model)
+        sentences = sample_sentences(model)
         say(f"Decoding {len(sentences)} sentences with the export and the run ...")
         equal = _count_equal(model, plan.format, unfinished, sentences, decoding)
     return f"{equal} of {len(sentences)} {plan.format.compared}"
@@ -401,7 +407,7 @@ def _count_equal(
     return equal
 
 
-def _sample_sentences(model: TextDecoder) -> list[str]:
+def sample_sentences(model: TextDecoder) -> list[str]:
     """Sources of the run's dev data, or if that is gone or the run was imported,
     sentences of the vocabulary's words.
     """
@@ -419,7 +425,7 @@ def _sample_sentences(model: TextDecoder) -> list[str]:
     if samples:
         return samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]
     pieces = [encoder.decode([i]).strip() for i in range(2, encoder.vocab_size)]
-    words = list(filter(str.isalpha, pieces))[: SAMPLES * WORDS]
+    words = list(filter(str.isalnum, pieces))[: SAMPLES * WORDS]
     for start in range(0, len(words), WORDS):
         samples.append(" ".join(words[start : start + WORDS]))
     return samples

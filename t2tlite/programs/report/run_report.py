@@ -11,6 +11,7 @@ settings in which they differ, the curves and scores of both, and whether their 
 differ by more than chance.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,14 +27,19 @@ from t2tlite import registry
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.text_files import read_lines
 from t2tlite.metrics import corpus_metrics
 from t2tlite.programs.report.document import line_chart, render, to_html
-from t2tlite.programs.runs.load import METRIC_NAMES, run_dataset, shown_value
+from t2tlite.programs.runs.load import METRIC_NAMES, shown_value
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord, Environment
-from t2tlite.tasks.task import open_task, signature_lines
+from t2tlite.tasks.task import Task, open_task, signature_lines
 from t2tlite.training.cost import count_parameters
+
+# in a signature, of the intervals of --confidence
+RESAMPLING = re.compile(r"\|bs:\d+\|seed:\d+")
+
+# a source and its reference
+Pair = tuple[str, str]
 
 
 class Missing(list[str]):
@@ -50,12 +56,9 @@ class Missing(list[str]):
             return None
 
 
-def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
+def write_report(run: RunFolder) -> tuple[Path, Path]:
     """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their
-    paths.
-
-    The run's data is in `data_dir`, by default where it was during training. Raises
-    OSError if the files cannot be written.
+    paths. Raises OSError if the files cannot be written.
     """
     missing = Missing()
     attempt = missing.attempt
@@ -97,7 +100,7 @@ def write_report(run: RunFolder, data_dir: Path | None) -> tuple[Path, Path]:
         facts["parameters"] = attempt(count_parameters, hparams, sizes)
     if decodes:
         unshown = f"The outputs of {decodes[0].name} cannot be shown. "
-        source = (run, data_dir, decodes[0], missing)
+        source = run, decodes[0], missing
         facts["samples"] = attempt(_samples, *source, consequence=unshown)
     page, markdown = run.report_files
     drawn = render({**facts, "draws": True})
@@ -136,8 +139,11 @@ def write_comparison(first: RunFolder, second: RunFolder) -> Path:
     for split in sorted(newest[0].keys() & newest[1].keys()):
         pair = [records[split] for records in newest]
         unknown = f"The outputs for {split} cannot be compared. "
-        test = missing.attempt(_test, runs, pair, consequence=unknown)
-        splits.append((split, pair, test))
+        pairs = missing.attempt(_same_pairs, runs, pair, consequence=unknown)
+        test = None
+        if pairs:
+            test = missing.attempt(_test, runs, pair, pairs, consequence=unknown)
+        splits.append((split, pair, pairs, test))
     if not (splits or (first.evaluations() and second.evaluations())):
         raise ValueError(
             "Two runs to compare need evaluations, or a split that both have decoded."
@@ -156,19 +162,36 @@ def write_comparison(first: RunFolder, second: RunFolder) -> Path:
     return path
 
 
-def _test(runs: Sequence[RunFolder], records: Sequence[DecodeRecord]) -> dict[str, Any]:
-    """Tests whether two runs' outputs for a split differ, by the metrics of their task.
-    Raises ValueError if the sentences do, and OSError if a file is missing.
+def _same_pairs(
+    runs: Sequence[RunFolder], records: Sequence[DecodeRecord]
+) -> list[Pair]:
+    """The pairs that two runs decoded. Raises ValueError if they differ, and as
+    `_pairs`.
     """
-    manifest = runs[0].manifest()
-    task = open_task(manifest.task, manifest.options)
-    texts = []
-    for run, record in zip(runs, records, strict=True):
-        for ending in ("src", task.references_ending):
-            texts.append(list(read_lines(run.decoded_file(record.name, ending))))
-    sources, references = texts[:2]
-    if texts[2:] != [sources, references]:
+    first, second = map(_pairs, runs, records)
+    if first != second:
         raise ValueError("Their sentences differ.")
+    return first
+
+
+def is_comparable(name: str, records: Sequence[DecodeRecord]) -> bool:
+    """Whether two scores of the same pairs were computed in the same way."""
+    signatures = set()
+    for record in records:
+        signatures.add(RESAMPLING.sub("", record.signatures.get(name, "")))
+    return len(signatures) == 1
+
+
+def _test(
+    runs: Sequence[RunFolder],
+    records: Sequence[DecodeRecord],
+    pairs: Sequence[Pair],
+) -> dict[str, Any]:
+    """Tests whether two runs' outputs for the same pairs differ, by the metrics of
+    their task. Raises as `RunFolder.decoded_lines`.
+    """
+    task = _task(runs[0], records[0])
+    sources, references = zip(*pairs, strict=True)
     bleu = records[0].signatures.get("BLEU", "")
     options = corpus_metrics.DEFAULTS
     for name in corpus_metrics.TOKENIZERS:
@@ -178,7 +201,7 @@ def _test(runs: Sequence[RunFolder], records: Sequence[DecodeRecord]) -> dict[st
     # BLEU is of whole texts
     metric = next((name for name in metrics if name != "bleu"), "chrf")
     lines = list(map(str, range(1, len(sources) + 1)))
-    columns = sources, lines, *map(RunFolder.outputs, runs, records)
+    columns = sources, lines, *map(RunFolder.decoded_lines, runs, records)
     scored, all_references = task.scored_rows(columns, [references])
     more = all_references[1:]
     sides = scored[2], scored[3], all_references[0]
@@ -233,14 +256,14 @@ def charts(metrics: dict[str, dict[int, float]]) -> list[str]:
 
 
 def _samples(
-    run: RunFolder, data_dir: Path | None, record: DecodeRecord, missing: Missing
+    run: RunFolder, record: DecodeRecord, missing: Missing
 ) -> list[dict[str, Any]]:
     """Some outputs of a decoding, evenly spread, each with its source and reference if
     they are known.
     """
-    outputs = run.outputs(record)
+    outputs = run.decoded_lines(record)
     lacking = "Samples lack sources and references. "
-    pairs = missing.attempt(_pairs, run, data_dir, record, consequence=lacking)
+    pairs = missing.attempt(_pairs, run, record, consequence=lacking)
     samples = []
     for i in evenly_spaced(len(outputs), 8):
         sample: dict[str, Any] = {"number": i + 1}
@@ -250,25 +273,25 @@ def _samples(
     return samples
 
 
-def _pairs(
-    run: RunFolder, data_dir: Path | None, record: DecodeRecord
-) -> list[tuple[str, str]]:
-    """The sources and references of a decoded split."""
+def _pairs(run: RunFolder, record: DecodeRecord) -> list[Pair]:
+    """The pairs that were decoded. Raises as `RunFolder.decoded_lines`."""
+    sources = run.decoded_lines(record, "src")
+    references = run.decoded_lines(record, _task(run, record).references_ending)
+    return list(zip(sources, references, strict=True))
+
+
+def _task(run: RunFolder, record: DecodeRecord) -> Task:
+    """The task that made the outputs of a decoding."""
     manifest = run.manifest()
     task = open_task(manifest.task, manifest.options)
-    store = run_dataset(run, data_dir).store(record.split)
-    if len(store) != record.sentences:
-        received = f"{len(store):,} pairs now, and had {record.sentences:,}"
-        raise ValueError(f"{record.split} has {received}.")
-    sources = store.source_text()
-    references = map(task.reference, sources, store.target_text())
-    return list(zip(sources, references, strict=True))
+    return task.as_sequences() if record.decode_hparams.get("t2t_rules") else task
 
 
 # what the template calls
 FUNCTIONS = {
     "default_options": DecodeHParams(),
     "fields": vars,
+    "is_comparable": is_comparable,
     "metric_names": METRIC_NAMES,
     "shown_value": shown_value,
     "signature_lines": signature_lines,

@@ -56,6 +56,8 @@ METRIC_NAMES = {
     "f1": "F1",
     "exact_match": "exact match",
     "token_accuracy": "token accuracy",
+    "wer": "WER",
+    "per": "PER",
 }
 DIGITS = {"perplexity": 3, **dict.fromkeys(METRIC_NAMES, 2)}  # otherwise 4
 

@@ -208,18 +208,15 @@ def _resumed_record(
     """Returns the record of a run that resumes: `new`, with the start of the old one.
 
     Raises ValueError for another model, problem, direction, vocabulary, seed or other
-    pairs, and for an imported run, which has no optimizer state. Reports other hparams
-    and another global batch.
+    pairs. Reports other hparams and another global batch.
     """
-    warm_start = f"another --output_dir, with --warm_start_from={folder}"
-    if folder.manifest().imported_from is not None:
-        raise ValueError(
-            f"{folder}, an imported run, has no optimizer. Use {warm_start}."
-        )
     old = folder.trained_with() or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
     now = Identity.of(dataset.manifest, hparams, new.random_seed)
-    advice = f"Give the same as before, or {warm_start} to start from its weights."
+    advice = (
+        "Give the same as before, or another --output_dir, with"
+        f" --warm_start_from={folder} to start from its weights."
+    )
     if then.difference(now, "vocabulary"):
         advice += f" {_vocabulary_advice(folder)}"
     required = "A run resumes with the model, data and seed that it has."

@@ -23,6 +23,7 @@ from t2tlite.run_records import OnEvaluation
 from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig
 
+DATA_DIR = "data"  # if no folder of data is given
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
 
 
@@ -86,17 +87,34 @@ def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
         raise
 
 
+def data_of_run(folder: RunFolder) -> tuple[str | None, str | None]:
+    """The problem of a run that resumes, and the folder of its data if that is where it
+    was.
+    """
+    if not folder.checkpoints() or not folder.has_manifest():
+        return None, None
+    manifest = folder.manifest()
+    is_there = manifest.data_dir and Path(manifest.data_dir).is_dir()
+    return manifest.name, manifest.data_dir if is_there else None
+
+
 def check_folders(
     folder: RunFolder,
     data_dir: Path,
     problem: str | None,
     warm_start_from: str | None,
 ) -> None:
-    """Raises ValueError if the run cannot be in its folder, and FileNotFoundError if a
-    new run has no checkpoint to start from.
+    """Raises ValueError if the run cannot be in its folder, or is an imported one,
+    which has no optimizer state; and FileNotFoundError if a new run has no checkpoint
+    to start from.
     """
     folder.check_path()
     check_apart(folder.path, data_dir, problem)
+    if folder.has_manifest() and folder.manifest().imported_from:
+        raise ValueError(
+            f"{folder}, an imported run, has no optimizer. Use another --output_dir,"
+            f" with --warm_start_from={folder}."
+        )
     if warm_start_from and not folder.checkpoints():
         checkpoint_at(warm_start_from)
 
@@ -170,7 +188,7 @@ def training_of(
     data: str | Dataset,
     hparams: str | HParams | Mapping[str, object],
     output_dir: str | Path,
-    data_dir: str | Path,
+    data_dir: str | Path | None,
     train_steps: int | None,
     eval_bleu: bool,
     warm_start_from: str | Path | None,
@@ -185,7 +203,11 @@ def training_of(
         )
     name = data if isinstance(data, str) else data.name
     folder = RunFolder(output_dir)
-    data_dir = Path(data_dir) if isinstance(data, str) else data.folder.parent
+    if isinstance(data, Dataset):
+        data_dir = data.folder.parent
+    elif data_dir is None:
+        data_dir = data_of_run(folder)[1] or DATA_DIR
+    data_dir = Path(data_dir)
     LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
     start = None if warm_start_from is None else str(warm_start_from)
@@ -204,9 +226,11 @@ def training_of(
         "output_dir": folder,
         "hparams_set": hparams_set,
         "hparams": changes,
-        "eval_bleu": str(eval_bleu).lower(),
+        "worker_cpu": 1,
         **vars(config),
     }
+    if eval_bleu:
+        flags["eval_bleu"] = eval_bleu
     if start:
         flags["warm_start_from"] = start
     words = [f"--{flag}={value}" for flag, value in flags.items()]

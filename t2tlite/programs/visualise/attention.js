@@ -6,7 +6,7 @@ const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9
 const colour = head => COLOURS[(head - 1) % COLOURS.length];
 const ROW = 22, GAP = innerWidth > 760 ? 220 : 110;  // pixels: height of a token, width between the columns
 const FAINTEST = .01;  // weights below it get no line
-const EOS = "</s>";
+const EOS = "</s>", ENDS = [EOS, "<EOS>_", "<EOS>"];  // the others are of tensor2tensor's vocabularies
 const TITLES = {encoder: "Encoder self-attention", decoder: "Decoder self-attention", cross: "Cross-attention"};
 const NOTES = {
   encoder: "From each source token to the source tokens it attends to.",
@@ -42,7 +42,7 @@ function unpack(text) {
 // is left of its sum; `left` [H, Q] are the weights that were left out, or null if </s> is no key. In the decoder, the last
 // token is read only where </s> is predicted, and so left out with it.
 function viewOf(kind, layer) {
-  const ends = pieces => withoutEos && pieces.length > 1 && pieces.at(-1) === EOS, width = kind.keys.length;
+  const ends = pieces => withoutEos && pieces.length > 1 && ENDS.includes(pieces.at(-1)), width = kind.keys.length;
   const queries = ends(kind.queries) ? kind.queries.slice(0, -1) : kind.queries, rescaled = ends(kind.keys);
   const keys = rescaled || kind.name === "decoder" && ends(kind.queries) ? kind.keys.slice(0, -1) : kind.keys;
   const all = unpack(layer.weights), weights = new Float32Array(kind.heads.length * queries.length * keys.length);

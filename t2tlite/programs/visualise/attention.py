@@ -86,11 +86,7 @@ class Attention:
 
     def save(self, path: str | Path) -> None:
         """Writes the page to a file. Raises ValueError unless it ends in .html."""
-        if Path(path).suffix.lower() != ".html":
-            raise ValueError(
-                f"A page must end in .html. Received: {path}. It saves what it shows"
-                " as PNG or SVG."
-            )
+        check_page(path)
         write_text(Path(path), page(self))
 
     @property
@@ -122,6 +118,15 @@ class Attention:
             ' style="width:100%;height:820px;border:0" title="Attention"'
         )
         return f'<iframe srcdoc="{content}" {frame}></iframe>'
+
+
+def check_page(path: str | Path) -> None:
+    """Raises ValueError unless a file for a page ends in .html."""
+    if Path(path).suffix.lower() != ".html":
+        raise ValueError(
+            f"A page must end in .html. Received: {path}. It saves what it shows"
+            " as PNG or SVG."
+        )
 
 
 def page(attention: Attention) -> str:

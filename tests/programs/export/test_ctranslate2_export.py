@@ -7,7 +7,9 @@ import sys
 
 import pytest
 from exports import export, run_export_test
+from tiny_run import change_manifest
 
+import t2tlite
 from t2tlite.data.dataset import open_dataset
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -49,6 +51,13 @@ def test_the_program_in_the_readme_translates(
     exec(program.replace('["A sentence.", "Another one."]', repr(sentences)), {})
     expected = load(tiny_run.run, None).translate(sentences)
     assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_the_readme_has_text_as_in_training(tiny_run_copy, tmp_path):
+    change_manifest(tiny_run_copy, task="pronunciation")
+    folder = t2tlite.load(tiny_run_copy).export(tmp_path / "out", "ctranslate2")
+    readme = (folder / "README.md").read_text()
+    assert '["A _ s e n t e n c e .", "A n o t h e r _ o n e ."]' in readme
 
 
 def test_refused(tiny_run, tmp_path, capsys, monkeypatch):

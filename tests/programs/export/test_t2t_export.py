@@ -17,7 +17,7 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.decoding.engine import EVERYTHING
 from t2tlite.files.own_files import only_process
-from t2tlite.programs.export.export import FORMATS, ExportFormat
+from t2tlite.programs.export.export import FORMATS, ExportFormat, sample_sentences
 from t2tlite.programs.runs import load as runs
 
 resource = pytest.importorskip("resource", reason="not on Windows")
@@ -229,6 +229,14 @@ def test_sentences_are_made_where_the_data_is_gone(
     assert "Equal to the run: 12 of 12 translations." in capsys.readouterr().out
     assert len(seen) == len({*seen}) == 12
     assert all(sentence.strip() for sentence in seen)
+
+
+def test_sentences_of_digits_alone():
+    encoder = SimpleNamespace(vocab_size=8, encode_batch=list)
+    encoder.decode = lambda ids: str(ids[0] - 2)
+    manifest = SimpleNamespace(data_dir="")
+    model = SimpleNamespace(source_encoder=encoder, manifest=manifest)
+    assert sample_sentences(model) == ["0 1 2 3", "4 5"]
 
 
 def test_a_plan_is_checked_before_the_model_is_loaded(

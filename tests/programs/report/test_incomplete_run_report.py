@@ -2,7 +2,6 @@
 
 import html
 
-from tiny_run import change_manifest
 from written_report import record_decodes, report
 
 
@@ -59,14 +58,3 @@ def test_outputs_that_are_not_there(tiny_run, decoded_copy):
     _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "## Samples" not in text
-
-
-def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
-    change_manifest(decoded_copy, data_dir=str(tmp_path / "gone"))
-    _, text = report(tiny_run, decoded_copy)
-    assert "Or give --data\\_dir, where the data is now." in text.replace(
-        "--data_dir", "--data\\_dir"
-    )
-    assert "| sentence | output |" in text
-    _, text = report(tiny_run, decoded_copy, f"--data_dir={tiny_run.data}")
-    assert "| sentence | source | output | reference |" in text

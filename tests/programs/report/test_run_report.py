@@ -29,7 +29,8 @@ def undecoded(tiny_run, tmp_path_factory):
 def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     store = run_dataset(RunFolder(tiny_run.run)).store("test")
     outputs = ["katze <b>rot</b> | *hund*", *store.target_text()[1:]]
-    record_decodes(tiny_run_copy, outputs)
+    texts = {"src": store.source_text(), "ref": store.target_text()}
+    record_decodes(tiny_run_copy, outputs, texts=texts)
     hparams = json.loads((tiny_run_copy / "hparams.json").read_text())
     changed = json.dumps({**hparams, "label_smoothing": 0.25})
     (tiny_run_copy / "hparams.json").write_text(changed)
@@ -93,12 +94,12 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
 
 def test_curves(tiny_run, tiny_run_copy):
     """One for each metric, with a line for each dev set; a single value is a dot."""
-    dev = {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {2: 10.0}, "news/chrf2": {2: 9.0}}
+    dev = {"dev/loss": {1: 3.0, 2: 2.5}, "dev/per": {2: 10.0}, "news/per": {2: 9.0}}
     write_events(tiny_run_copy, {"train/loss": {1: 4.0, 2: 3.0}, **dev})
     page, _ = report(tiny_run, tiny_run_copy)
     assert re.findall(r'aria-label="(.*?)"', page) == [
         "Loss: training, dev over steps",
-        "chrF2: dev, news over steps",
+        "PER: dev, news over steps",
     ]
 
 
@@ -160,9 +161,9 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
     _, text = report(tiny_run, decoded_copy)
     assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 |  |" in text
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 ± 0.25 | 2.00 |" in text
-    # without source and reference, which are of 40 sentences
+    # without source and reference, which are not there
     assert "| 1 | a \\|\\|\\| b |" in text
-    assert "test has 40 pairs now, and had 2." in text
+    assert "Samples lack sources and references. " in text
 
 
 def test_each_score_has_its_signature(tiny_run, decoded_copy):

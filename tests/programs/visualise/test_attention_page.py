@@ -188,7 +188,9 @@ def test_end_of_sentence_is_left_out_and_rows_are_renormalised(attention, tmp_pa
       result.below = [$("#below").textContent, location.hash];
       $$("#kinds button")[1].click(); result.decoder = tokens();
     """
-    result = in_browser(visualise.page(attention), script, tmp_path, "#layer=2&heads=3")
+    theirs = [*attention.source_pieces[:-1], "<EOS>_"]  # as in an imported run
+    page = visualise.page(dataclasses.replace(attention, source_pieces=theirs))
+    result = in_browser(page, script, tmp_path, "#layer=2&heads=3")
     assert result["errors"] == []
     assert result["tokens"] == [4, ["·The", "·cat", "·mak", "ing", "·it"]]
     weights = attention.cross[1][2]  # [T, S]
