@@ -38,9 +38,6 @@ from t2tlite.training.cost import count_parameters
 # in a signature, of the intervals of --confidence
 RESAMPLING = re.compile(r"\|bs:\d+\|seed:\d+")
 
-# a source and its reference
-Pair = tuple[str, str]
-
 
 class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
@@ -164,7 +161,7 @@ def write_comparison(first: RunFolder, second: RunFolder) -> Path:
 
 def _same_pairs(
     runs: Sequence[RunFolder], records: Sequence[DecodeRecord]
-) -> list[Pair]:
+) -> list[tuple[str, str]]:
     """The pairs that two runs decoded. Raises ValueError if they differ, and as
     `_pairs`.
     """
@@ -185,7 +182,7 @@ def is_comparable(name: str, records: Sequence[DecodeRecord]) -> bool:
 def _test(
     runs: Sequence[RunFolder],
     records: Sequence[DecodeRecord],
-    pairs: Sequence[Pair],
+    pairs: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     """Tests whether two runs' outputs for the same pairs differ, by the metrics of
     their task. Raises as `RunFolder.decoded_lines`.
@@ -273,7 +270,7 @@ def _samples(
     return samples
 
 
-def _pairs(run: RunFolder, record: DecodeRecord) -> list[Pair]:
+def _pairs(run: RunFolder, record: DecodeRecord) -> list[tuple[str, str]]:
     """The pairs that were decoded. Raises as `RunFolder.decoded_lines`."""
     sources = run.decoded_lines(record, "src")
     references = run.decoded_lines(record, _task(run, record).references_ending)
