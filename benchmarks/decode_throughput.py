@@ -28,7 +28,8 @@ with quiet_stderr():
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.tensorflow_engine import cast_values, scope_of
-from t2tlite.layers.sublayer import forward_only, prepared_once
+from t2tlite.layers.few_rows import prepared_once
+from t2tlite.layers.sublayer import forward_only
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.strategy import make_strategy, with_choices
 from t2tlite.types import EOS, DecodingCache, Tensor
