@@ -12,6 +12,7 @@ from t2tlite.decoding.text_decoder import Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
 from t2tlite.programs.bulk.part import Window
 from t2tlite.programs.serving.models import ServedModel
+from t2tlite.tasks.task import open_task
 from t2tlite.types import EOS
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
@@ -157,7 +158,13 @@ def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
     assert prefixed.summary(counts).endswith("sentences with unknown text: 2")
 
 
-def test_refused(model):
+def test_refused(model, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "task", open_task("parsing", {}))
+        with pytest.raises(ValueError, match=r"translations\. Received: a parser\."):
+            DecodeJob(
+                model, model.options(), LineFormat(glossary=open_glossary({"a": "b"}))
+            )
     with pytest.raises(ValueError, match=r"needs beam search\. Received: s"):
         model.translate("cat", glossary={"cat": "hund"}, sampling_method="random")
     with pytest.raises(ValueError, match=r"A term must be one string\. Received: nan"):

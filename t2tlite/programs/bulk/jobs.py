@@ -53,7 +53,7 @@ class DecodeJob:
     """Decodes sentences, or lines "source TAB prefix", of files, pipes and splits.
 
     Raises ValueError for raw text with a model that does not parse, and for a glossary
-    that its vocabulary cannot spell.
+    that the model cannot use.
     """
 
     model: Translator
@@ -64,7 +64,7 @@ class DecodeJob:
         if self.line_format.raw_text:
             parser(self.model.task, self.model.manifest.name)
         if self.line_format.glossary:
-            self.model.check_spelled(self.line_format.glossary.targets.values())
+            self.model.check_glossary(self.line_format.glossary)
 
     @property
     def depends_on_batch(self) -> bool:

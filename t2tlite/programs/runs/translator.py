@@ -23,7 +23,7 @@ from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Engine, Sentence, rules_of
-from t2tlite.decoding.glossary import open_glossary, terms_of
+from t2tlite.decoding.glossary import Glossary, open_glossary, terms_of
 from t2tlite.decoding.text_decoder import NO_FILE, TextDecoder
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
@@ -147,7 +147,7 @@ class Translator(TextDecoder):
         self.check_spelled(starts or (), NO_FILE)
         given = open_glossary(glossary)
         if given:
-            self.check_spelled(given.targets.values())
+            self.check_glossary(given)
         n_best = self.decode(
             sentences,
             self.options(**options),
@@ -156,6 +156,12 @@ class Translator(TextDecoder):
             terms=terms_of(given, sentences),
         )
         return [outputs[0].text for outputs in n_best]
+
+    def check_glossary(self, glossary: Glossary) -> None:
+        """Raises ValueError if the model is a parser, or cannot spell a term."""
+        if isinstance(self.task, parsing.ParsingTask):
+            raise ValueError("A glossary is for translations. Received: a parser.")
+        self.check_spelled(glossary.targets.values())
 
     @of_one_or_all
     def n_best(

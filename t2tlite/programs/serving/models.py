@@ -204,10 +204,8 @@ class ServedModel:
 
     def check_glossary(self, glossary: Glossary, options: DecodeHParams) -> None:
         """Raises ValueError if the glossary cannot be used with these options."""
-        if self.makes_trees:
-            raise ValueError("A glossary is for translations. Received: a parser.")
+        self.translator.check_glossary(glossary)
         self.translator.engine.check_supported(options, GLOSSARY)
-        self.translator.check_spelled(glossary.targets.values())
 
     def with_terms(
         self,
