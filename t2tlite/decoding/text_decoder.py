@@ -305,6 +305,8 @@ class TextDecoder:
         term of a glossary, that the target vocabulary cannot spell.
         """
         encoder = self.target_encoder
+        if encoder.unknown is None:
+            return
         for i, text in enumerate(texts):
             if encoder.unknown in encoder.encode(text):
                 place = origin.line(i) if origin else "the glossary"
