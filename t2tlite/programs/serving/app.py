@@ -24,7 +24,8 @@ import t2tlite
 from t2tlite.console import log
 from t2tlite.data.language_codes import language_name
 from t2tlite.programs.serving import attention, requests, schemas
-from t2tlite.programs.serving.models import Catalogue, detect_each
+from t2tlite.programs.serving.detection import detect_each
+from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.service import (
     READY,
     ServerMetrics,

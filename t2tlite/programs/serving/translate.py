@@ -15,7 +15,8 @@ from t2tlite.programs.documents import sentences
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.serving import options, requests, schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.models import Catalogue, ServedModel, detect_each
+from t2tlite.programs.serving.detection import detect_each
+from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output, TextToTextTask
 from t2tlite.texts import as_list, one_or_all

@@ -8,7 +8,8 @@ import pytest
 
 from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
-from t2tlite.programs.serving.models import detect, served_pairs
+from t2tlite.programs.serving.detection import detect
+from t2tlite.programs.serving.models import served_pairs
 from t2tlite.programs.serving.schemas import Detection
 
 

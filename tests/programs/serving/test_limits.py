@@ -5,7 +5,7 @@ import time
 import pytest
 from running import running, served
 
-from t2tlite.programs.serving.models import detect_each
+from t2tlite.programs.serving.detection import detect_each
 
 LONG = "zq" * 1000
 LIMIT_S = 3  # of CPU time, for what took 5 to 44 seconds, and takes some 0.05
