@@ -16,6 +16,8 @@ from t2tlite.vocabularies.normalisation import normalise
 WORD = re.compile(r"\w[\w\0]*|[^\w\s]\0*")
 # the categories of these, marks and joiners
 PARTS = "Mn", "Mc", "Me", "Cf"
+# before a source, such as `<2de> ` or `<de> <formal> `
+TAGS = re.compile(r"\s*(<[^<>\s]+>\s*)*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +37,13 @@ class Glossary:
 
         A term is a sequence of whole words. Of two that overlap, the one that begins
         first counts, and of two that begin at one word the longer one. The first word
-        that begins with a letter may have a capital that the term does not have.
+        behind tags that begins with a letter may have a capital that the term lacks.
         """
         words = _whole_words(source)
         lowered = list(words)
-        for number, word in enumerate(words):
+        untagged = _whole_words(TAGS.sub("", source, count=1))
+        for number in range(len(words) - len(untagged), len(words)):
+            word = words[number]
             if word[0].isalpha():
                 lowered[number] = word[0].lower()[0] + word[1:]
                 break

@@ -100,7 +100,7 @@ def test_log_prob_is_the_models(model):
     ("source", "expected"),
     [
         ("a cat, a dog", ["Katze", "Hund"]),
-        ("<2de> (Dog sees Cat", ["Hund"]),
+        ("<de> <to-us> (Dog sees Cat", ["Hund"]),
         ("कमी ọ\u0301 می\u200cخواهم", []),
         ("Dog days, Dog days", ["Hundstage"]),
         ("hot  dog's hot dog days dog", ["Hotdog", "Hund"]),
