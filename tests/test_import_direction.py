@@ -55,8 +55,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                              (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "machine", "tasks", "texts"}, ANYTHING),
     ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.sampling"):
-                             ({"tasks.bracketing", "types"},            {"keras"}),
+    ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.slots", "decoding.terms"):
+                             ({"decoding.rules", "tasks.bracketing", "types"}, {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),

@@ -11,7 +11,8 @@ from typing import NamedTuple, Self, Unpack
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
-from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence, rules_of
+from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence
+from t2tlite.decoding.rules import rules_of
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts

@@ -13,7 +13,7 @@ import pytest
 
 import t2tlite
 from t2tlite.decoding import constraints
-from t2tlite.decoding.beam_search import FORBIDDEN
+from t2tlite.decoding.slots import FORBIDDEN
 from t2tlite.metrics.corpus_metrics import (
     compound_split_bleu,
     corpus_scores,

@@ -12,7 +12,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
-from t2tlite.decoding.engine import rules_of
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.tensorflow_engine import search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.layers.sublayer import forward_only

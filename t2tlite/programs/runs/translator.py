@@ -22,8 +22,9 @@ import numpy as np
 from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
-from t2tlite.decoding.engine import Engine, Sentence, rules_of
+from t2tlite.decoding.engine import Engine, Sentence
 from t2tlite.decoding.glossary import Glossary, open_glossary, terms_of
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import NO_FILE, TextDecoder
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export import export
