@@ -57,13 +57,6 @@ class TooLong(ValueError):
     """A sentence has more tokens than can be decoded."""
 
 
-class Decoded(NamedTuple):
-    """Sentences decoded and scored."""
-
-    n_best: NBest
-    score: Score
-
-
 class TextDecoder:
     """Decodes and scores text with a trained model, its vocabularies and its task.
 
@@ -155,12 +148,10 @@ class TextDecoder:
 
     def decode_and_score(
         self, sources: Sequence[str], references: Sequence[str], options: DecodeHParams
-    ) -> Decoded:
-        """Decodes sentences as `decode` does, and scores them as `score_outputs`
-        does.
-        """
+    ) -> Score:
+        """The score of what `decode` returns, as `score_outputs` computes it."""
         n_best = self.decode(sources, options)
-        return Decoded(n_best, self.score_outputs(sources, references, n_best, options))
+        return self.score_outputs(sources, references, n_best, options)
 
     def references(
         self, sources: Sequence[str], targets: Sequence[str], options: DecodeHParams
