@@ -203,11 +203,6 @@ class RunManifest(Manifest):
         return "+".join(dict.fromkeys([source.sha256, target.sha256]))
 
     @property
-    def data(self) -> tuple[str, str]:
-        """Identifies the data: the problem and its vocabularies."""
-        return self.name, self.vocabulary_sha256
-
-    @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
         hashes = []

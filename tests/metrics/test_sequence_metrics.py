@@ -81,7 +81,7 @@ def test_lines_with_signatures():
     assert str(exact).endswith(" = 50.00")
 
 
-def test_systems_are_compared():
+def test_systems_are_compared(monkeypatch):
     references = [f"a {i}" for i in range(200)]
     better = [*references[:190], *["x"] * 10]
     worse = [*references[:120], *["x"] * 80]
@@ -89,10 +89,8 @@ def test_systems_are_compared():
     assert (exact.baseline, exact.system, exact.is_significant) == (60.0, 95.0, True)
     assert (accuracy.metric, accuracy.system) == ("token_accuracy", 95.0)
     assert "|bs:1000|seed:12345|" in exact.signature
-
-
-def test_systems_are_compared_by_two_metrics_of_one_class(monkeypatch):
-    twice = {"chrfpp": lambda options: CHRF(word_order=2), **registry._metrics}
-    monkeypatch.setattr(registry, "_metrics", twice)
+    # two metrics of one class
+    pp = {"chrfpp": lambda options: CHRF(word_order=2), **registry._metrics}
+    monkeypatch.setattr(registry, "_metrics", pp)
     scores = paired_bootstrap(["a b"], ["a c"], ["a b"], ("chrf", "chrfpp"))
     assert [score.metric for score in scores] == ["chrF2", "chrF2++"]
