@@ -26,7 +26,7 @@ RECORD = "export.json"  # a folder with this record is an export
 EXAMPLES = "A sentence.", "Another one."  # in the README
 SAMPLES = 12  # sentences that are decoded with the export and the run
 LONGEST = 48  # tokens of one that is a sentence of dev
-WORDS = 4  # of one that is made of the vocabulary
+WORDS_EACH = 4  # of one that is made of the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +173,7 @@ def sample_sentences(model: TextDecoder) -> list[str]:
     if samples:
         return samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]
     pieces = [encoder.decode([i]).strip() for i in range(2, encoder.vocab_size)]
-    words = list(filter(str.isalnum, pieces))[: SAMPLES * WORDS]
-    for start in range(0, len(words), WORDS):
-        samples.append(" ".join(words[start : start + WORDS]))
+    words = list(filter(str.isalnum, pieces))[: SAMPLES * WORDS_EACH]
+    for start in range(0, len(words), WORDS_EACH):
+        samples.append(" ".join(words[start : start + WORDS_EACH]))
     return samples

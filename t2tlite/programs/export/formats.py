@@ -35,7 +35,7 @@ VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
 
-# batch_size that decodes all of them in one batch, so that rounding is the same too
+# batch_size that decodes all sentences in one batch, so that rounding is the same too
 ONE_BATCH = 1_000_000
 
 
