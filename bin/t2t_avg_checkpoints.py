@@ -67,12 +67,12 @@ def main(flags: AverageFlags) -> None:
 
     # a run that is being trained may have lost its oldest meanwhile
     averaged = newest_checkpoints(folder, *chosen)
-    average = average_run(folder, averaged, dataset)
+    path, losses = average_run(folder, averaged, dataset)
     number = counted(len(averaged), "checkpoint")
     ends = " to ".join(dict.fromkeys([averaged[0], averaged[-1]]))
-    print(f"Averaged {number}, {ends}, into {average.path}.")
-    if average.losses:
-        lines = comparison(average.losses)
+    print(f"Averaged {number}, {ends}, into {path}.")
+    if losses:
+        lines = comparison(losses)
     print("\n".join(lines))
 
 

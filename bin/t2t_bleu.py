@@ -64,15 +64,15 @@ from t2tlite.checked_fields import (
 )
 from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
-from t2tlite.metrics.corpus_metrics import (
+from t2tlite.metrics.comparison import (
+    SACREBLEUS_SEED,
     Change,
     Difference,
-    MetricOptions,
-    compound_split_bleu,
-    corpus_scores,
     largest_changes,
     paired_bootstrap,
 )
+from t2tlite.metrics.corpus_metrics import MetricOptions, corpus_scores
+from t2tlite.metrics.papers_bleu import compound_split_bleu
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,10 @@ class BleuFlags(MetricOptions, PackageFlags):
         "Translations of another system; tests whether the two differ significantly.",
     )
     seed: int = checked_field(
-        12345, "Random seed of the resampling of --compare.", low=0, high=MAX_SEED
+        SACREBLEUS_SEED,
+        "Random seed of the resampling of --compare.",
+        low=0,
+        high=MAX_SEED,
     )
     compound_split: bool = checked_field(
         False,

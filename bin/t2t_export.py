@@ -33,7 +33,7 @@ from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export import export
+from t2tlite.programs.export import export, formats
 from t2tlite.programs.runs import load, translator
 
 
@@ -43,7 +43,7 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
     format: str = required_field(
-        str, f"Format of the export: {', '.join(export.FORMATS)}."
+        str, f"Format of the export: {', '.join(formats.FORMATS)}."
     )
     overwrite: bool = checked_field(
         False, "Replace an export in --export_dir; nothing else is ever replaced."
@@ -58,7 +58,7 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
 @command
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    export_format = export.open_format(
+    export_format = formats.open_format(
         flags.format,
         quantization=flags.quantization or "",
         languages=flags.languages,

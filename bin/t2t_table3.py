@@ -46,6 +46,7 @@ from t2tlite.console import say
 from t2tlite.programs.runs.training import TRANSFORMER_BASE, check_apart, dataset_of
 from t2tlite.programs.table3.rows import ROWS, Row, changes, select
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import Identity
 
 SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finished row
 
@@ -125,12 +126,12 @@ def main(flags: Table3Flags) -> None:
         return
     words = shlex.join(["t2t-table3", *flags.words()])
     for run in runs:
-        _train_and_decode(run, manifest.data)
+        _train_and_decode(run, Identity.of(manifest))
         table = write_table(folder, manifest.name, words)
     print(table.read_text(encoding="utf-8"), end="")
 
 
-def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) -> None:
+def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: Identity) -> None:
     """Runs t2t-trainer and t2t-decoder for a row, unless it is finished on this data.
     What they print goes to standard error.
     """
@@ -142,7 +143,8 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: tuple[str, str]) ->
     recorded = run.flags()
     now = [str(getattr(flags, name) or "") for name in SAME]
     is_same = now == [recorded.get(name, "") for name in SAME]
-    if is_same and read_result(run) and run.manifest().data == data:
+    is_finished = is_same and read_result(run)
+    if is_finished and not run.identity().difference(data, "vocabulary", "pairs"):
         say(f"{run} is finished.")
         return
     decoder = t2t_decoder.DecoderFlags(

@@ -4,9 +4,10 @@ Problems, tasks, models and metrics are classes, an hparam set is a function wit
 arguments; a decorator registers each under its name. --registry_help prints the first
 paragraph of each docstring. CONTRIBUTING.md has examples.
 
-Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`, `programs/runs/start.py`)
-look up problems and hparam sets; the rest of the library receives objects. Manifests
-name tasks, and hparams name models, which the library looks up.
+Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`,
+`programs/runs/training.py`) look up problems and hparam sets; the rest of the library
+receives objects. Manifests name tasks, and hparams name models, which the library looks
+up.
 """
 
 import dataclasses

@@ -55,8 +55,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                              (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "machine", "tasks", "texts"}, ANYTHING),
     ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.sampling"):
-                             ({"tasks.bracketing", "types"},            {"keras"}),
+    ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.slots", "decoding.terms"):
+                             ({"decoding.rules", "tasks.bracketing", "types"}, {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),
@@ -78,26 +78,16 @@ def rules_as_markdown() -> str:
     """The table as docs/design.md shows it."""
 
     def shown(names: set[str] | None) -> str:
-        return (
-            "anything"
-            if names is ANYTHING
-            else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
-        )
+        if names is ANYTHING:
+            return "anything"
+        return ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
 
     rows = [
         f"| {shown(set(names))} | {shown(ours)} | {shown(others)} |"
         for names, (ours, others) in ROWS.items()
     ]
-    return (
-        "\n".join(
-            [
-                "| module | may import of t2tlite | and of other packages |",
-                "|---|---|---|",
-                *rows,
-            ]
-        )
-        + "\n"
-    )
+    head = "| module | may import of t2tlite | and of other packages |", "|---|---|---|"
+    return "".join(f"{row}\n" for row in (*head, *rows))
 
 
 # To import a module of these packages, or one of these modules, loads neither
@@ -131,11 +121,8 @@ def imported(source: str, package: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            above = (
-                package.split(".")[: len(package.split(".")) - node.level + 1]
-                if node.level
-                else []
-            )
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             # `from t2tlite import registry` imports a module, `from t2tlite.registry
             # import problem` a name from one.
@@ -168,16 +155,10 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
         if top in sys.stdlib_module_names or name == "t2tlite":
             continue
         if top == "t2tlite":
-            target = below.split(".")[0]
-            names = {
-                ".".join(below.split(".")[:end])
-                for end in range(1, below.count(".") + 2)
-            }
-            allowed = (
-                ours is ANYTHING
-                or bool(names & ours)
-                or (target == folder and "." not in rule)
-            )
+            parts = below.split(".")
+            names = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+            is_own = parts[0] == folder and "." not in rule
+            allowed = ours is ANYTHING or bool(names & ours) or is_own
         else:
             allowed = others is ANYTHING or top in others
         if not allowed:
@@ -188,10 +169,8 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "t2tlite"])
 def test_module_imports_only_what_the_table_allows(module):
     path = MODULES[module]
-    assert (
-        violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py")
-        == []
-    )
+    is_package = path.name == "__init__.py"
+    assert violations(module, path.read_text(encoding="utf-8"), is_package) == []
 
 
 @pytest.mark.parametrize(

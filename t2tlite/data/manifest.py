@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.records import Count, Language, Name, Positive, read_record
+from t2tlite.files.records import Count, LanguageName, Name, Positive, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
@@ -104,8 +104,8 @@ NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
 class Languages:
     """Language codes; "" if the problem does not name its language."""
 
-    source: Language = ""
-    target: Language = ""
+    source: LanguageName = ""
+    target: LanguageName = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -201,11 +201,6 @@ class RunManifest(Manifest):
         """
         source, target = self.vocabularies
         return "+".join(dict.fromkeys([source.sha256, target.sha256]))
-
-    @property
-    def data(self) -> tuple[str, str]:
-        """Identifies the data: the problem and its vocabularies."""
-        return self.name, self.vocabulary_sha256
 
     @property
     def pairs_sha256(self) -> str:

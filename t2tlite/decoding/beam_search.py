@@ -1,5 +1,5 @@
 """Beam search: a pure function over "tokens -> logits of the next token", in keras.ops
-alone; and what sampling and constraints share with it.
+alone.
 
 Each sentence has M slots for its alive hypotheses. When the beam is reordered, cached
 keys and values stay where they are: `ancestors` records which slot each hypothesis was
@@ -15,50 +15,33 @@ small and is doubled when it is full.
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from keras import ops
 
+from t2tlite.decoding.rules import length_penalty
+from t2tlite.decoding.slots import (
+    NEVER,
+    BeamResult,
+    Constraint,
+    DecodeStep,
+    as_float,
+    as_int,
+    indices,
+    is_filled,
+    take_slots,
+    top_tokens,
+    while_loop,
+)
 from t2tlite.types import EOS, DecodingCache, Tensor
 
-# score of an empty slot
-NEVER = -1e9
-# the logit of a token that must not be chosen
-FORBIDDEN = -1e9
-# tokens, in `top_tokens`
-BLOCK_TOKENS = 64
 FIRST_CAPACITY = 8  # positions
 
-# the state of a loop, a NamedTuple
-S = TypeVar("S")
-
-# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
-# cache)
-DecodeStep = Callable[..., tuple[Tensor, DecodingCache]]
 # (cache, int32 [N], capacity) -> the cache of these sentences with this capacity
 ResizeCache = Callable[..., DecodingCache]
-# (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
-# decoded, sentences int32 [N]: which of the B sentences these are) -> logits
-# [N, M, V], lower where a token must not be chosen
-Constraint = Callable[..., Tensor]
 # (state, logits and constrained logits [N, M, V]) -> tokens, log-probabilities, slots
 # and priorities of the continuations to consider, [N, 2M]
 Choice = Callable[..., tuple[Tensor, ...]]
-
-
-class BeamResult(NamedTuple):
-    """The n-best list of each sentence.
-
-    Attributes:
-        ids: int32 [B, M, L], ending with EOS, padded with PAD.
-        scores: float32 [B, M], log_probs / length penalty; NEVER in an empty slot.
-        log_probs: float32 [B, M], natural log-probabilities, EOS included; NEVER
-            likewise.
-    """
-
-    ids: Tensor
-    scores: Tensor
-    log_probs: Tensor
 
 
 class Hypotheses(NamedTuple):
@@ -160,7 +143,7 @@ def beam_search(
         hypotheses = while_loop(search.any_unfinished, search.advance, start).hypotheses
     penalty = 1.0
     if penalise_unfinished:
-        penalty = length_penalty(max_lengths, alpha)[:, None]
+        penalty = length_penalty(as_float(max_lengths), alpha)[:, None]
     return _result(hypotheses, penalty)
 
 
@@ -214,7 +197,8 @@ class _BeamSearch:
         else:
             best = ops.top_k(state.hypotheses.alive_log_probs, 1)[0][:, 0]
             # with all further tokens certain
-            best_possible = best / length_penalty(state.max_lengths, self.alpha)
+            longest = as_float(state.max_lengths)
+            best_possible = best / length_penalty(longest, self.alpha)
             is_final = scores[:, self.n_best - 1] >= best_possible
         return ~is_final & (state.step < state.max_lengths)
 
@@ -277,7 +261,8 @@ class _BeamSearch:
             alive_log_probs = take_slots(unended, alive)
 
         is_finished = is_end & is_filled(log_probs)
-        scores = log_probs / length_penalty(state.step + 1, self.alpha)
+        length = as_float(state.step + 1)
+        scores = log_probs / length_penalty(length, self.alpha)
         scores = ops.where(is_finished, scores, NEVER)  # [B, 2M]
         # [B, 3M], like those below
         scores = ops.concatenate([old.finished_scores, scores], axis=1)
@@ -400,71 +385,3 @@ def _best_continuations(
     log_probs, order = ops.top_k(ops.reshape(log_probs, flat), wanted)  # [B, 2M]
     tokens = ops.take_along_axis(ops.reshape(tokens, flat), order, axis=1)
     return tokens, log_probs, as_int(order // each)
-
-
-def length_penalty(lengths: Tensor, alpha: Tensor) -> Tensor:
-    """((5 + length) / 6)^alpha for lengths in tokens, EOS included (Wu et al., 2016,
-    equation 14).
-    """
-    return ((5.0 + as_float(lengths)) / 6.0) ** alpha
-
-
-def is_filled(scores: Tensor) -> Tensor:
-    """Whether slots with these scores or log-probabilities have a hypothesis."""
-    return scores > NEVER / 2
-
-
-def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: S) -> S:
-    """Applies `body` to the state while `condition` holds."""
-    return ops.while_loop(condition, lambda state: (body(state),), (start,))[0]
-
-
-def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """What `ops.top_k` returns, in a fraction of its time: logits [B, M, V] -> values
-    and tokens int32 [B, M, count].
-
-    The `count` largest numbers are in the `count` blocks with the largest maxima, which
-    one pass finds. Of equal numbers the first are returned.
-    """
-    size = logits.shape[-1]
-    if size < 4 * count * BLOCK_TOKENS:
-        values, tokens = ops.top_k(logits, count)
-        return values, as_int(tokens)
-    blocks = -(-size // BLOCK_TOKENS)
-    if size % BLOCK_TOKENS:
-        padding = ((0, 0), (0, 0), (0, blocks * BLOCK_TOKENS - size))
-        logits = ops.pad(logits, padding, constant_values=-float("inf"))
-    # [B * M, blocks, 64]
-    rows = ops.reshape(logits, (-1, blocks, BLOCK_TOKENS))
-    _, best = ops.top_k(ops.max(rows, axis=2), count)
-    # [B * M, count], the first block first
-    best = ops.sort(as_int(best), axis=1)
-    candidates = ops.reshape(take_slots(rows, best), (-1, count * BLOCK_TOKENS))
-    values, places = ops.top_k(candidates, count)
-    places = as_int(places)
-    block = ops.take_along_axis(best, places // BLOCK_TOKENS, axis=1)
-    tokens = block * BLOCK_TOKENS + places % BLOCK_TOKENS
-    shape = (-1, logits.shape[1], count)
-    return ops.reshape(values, shape), ops.reshape(tokens, shape)
-
-
-def take_slots(x: Tensor, slots: Tensor) -> Tensor:
-    """x [B, N, ...] and int [B, K] -> [B, K, ...]: of each sentence, the entries in the
-    named slots.
-    """
-    flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))  # [B * N, ...]
-    firsts = indices(ops.shape(x)[0])[:, None] * x.shape[1]  # [B, 1]
-    return ops.take(flat, firsts + slots, axis=0)
-
-
-def indices(count: Tensor) -> Tensor:
-    """0, 1, ..., count - 1, int32."""
-    return ops.arange(count, dtype="int32")
-
-
-def as_int(x: Tensor) -> Tensor:
-    return ops.cast(x, "int32")
-
-
-def as_float(x: Tensor) -> Tensor:
-    return ops.cast(x, "float32")

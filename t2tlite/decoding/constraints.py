@@ -11,7 +11,7 @@ log-probability regardless of constraints.
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import (
+from t2tlite.decoding.slots import (
     FORBIDDEN,
     Constraint,
     as_float,

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import (
+from t2tlite.decoding.rules import length_penalty
+from t2tlite.decoding.slots import (
     FORBIDDEN,
     BeamResult,
     Constraint,
@@ -19,7 +20,6 @@ from t2tlite.decoding.beam_search import (
     as_float,
     as_int,
     indices,
-    length_penalty,
     take_slots,
     while_loop,
 )
@@ -116,7 +116,7 @@ def sample(
     # with EOS
     lengths = _first(ops.equal(state.ids, EOS)) + 1
     lengths = ops.where(finished, lengths, max_lengths[:, None])
-    penalty = length_penalty(lengths, alpha)
+    penalty = length_penalty(as_float(lengths), alpha)
     if not penalise_unfinished:
         penalty = ops.where(finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
+from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.constraints import bracket_constraint, conjunction
 from t2tlite.decoding.engine import (
     EVERYTHING,
@@ -27,9 +27,10 @@ from t2tlite.decoding.engine import (
     Sentence,
     TokenHypothesis,
     TokenNBest,
-    rules_of,
 )
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.slots import BeamResult, is_filled
 from t2tlite.decoding.terms import term_choice
 from t2tlite.layers.few_rows import prepared_once
 from t2tlite.layers.sublayer import forward_only

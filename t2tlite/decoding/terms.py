@@ -12,11 +12,11 @@ terms are is computed from the ids so far: a search needs no state for it.
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import (
+from t2tlite.decoding.beam_search import BeamState, Choice
+from t2tlite.decoding.constraints import put
+from t2tlite.decoding.slots import (
     FORBIDDEN,
     NEVER,
-    BeamState,
-    Choice,
     as_float,
     as_int,
     indices,
@@ -24,7 +24,6 @@ from t2tlite.decoding.beam_search import (
     take_slots,
     top_tokens,
 )
-from t2tlite.decoding.constraints import put
 from t2tlite.types import EOS, PAD, Tensor
 
 # Of hypotheses that are equally good in their banks, one has so much less

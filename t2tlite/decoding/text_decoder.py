@@ -11,7 +11,8 @@ from typing import NamedTuple, Self, Unpack
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
-from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence, rules_of
+from t2tlite.decoding.engine import GLOSSARY, Done, Engine, Sentence
+from t2tlite.decoding.rules import rules_of
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
@@ -54,13 +55,6 @@ NO_FILE = Origin()
 
 class TooLong(ValueError):
     """A sentence has more tokens than can be decoded."""
-
-
-class Decoded(NamedTuple):
-    """Sentences decoded and scored."""
-
-    n_best: NBest
-    score: Score
 
 
 class TextDecoder:
@@ -154,12 +148,10 @@ class TextDecoder:
 
     def decode_and_score(
         self, sources: Sequence[str], references: Sequence[str], options: DecodeHParams
-    ) -> Decoded:
-        """Decodes sentences as `decode` does, and scores them as `score_outputs`
-        does.
-        """
+    ) -> Score:
+        """The score of what `decode` returns, as `score_outputs` computes it."""
         n_best = self.decode(sources, options)
-        return Decoded(n_best, self.score_outputs(sources, references, n_best, options))
+        return self.score_outputs(sources, references, n_best, options)
 
     def references(
         self, sources: Sequence[str], targets: Sequence[str], options: DecodeHParams

@@ -21,7 +21,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, 
 # of a file, problem, split or language: they become parts of paths
 NAME = r"^\w[\w.-]*\Z"
 Name = Annotated[str, msgspec.Meta(pattern=NAME, max_length=200)]
-Language = Annotated[str, msgspec.Meta(pattern=r"^[\w() .-]*\Z", max_length=200)]
+LanguageName = Annotated[str, msgspec.Meta(pattern=r"^[\w() .-]*\Z", max_length=200)]
 
 
 # of every record; raised when older readers would misread a changed one

@@ -33,7 +33,8 @@ NOT_LINES = re.compile(r"\.(tmx|xliff|xlf|po|rtf|html?|xml|jsonl?)$", re.I)
 SGM_ENDINGS = (".sgm", ".sgml")
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
-ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
+# Python refuses numbers of thousands of digits
+ENTITY = re.compile(r"&(?:#\d{1,1000}|#[xX][0-9a-fA-F]+|amp|lt|gt|quot|apos|nbsp);")
 AHEAD = 10_000  # lines read ahead at most
 # of a zip file, and the byte order marks of UTF-16
 OTHER_STARTS = (b"PK\3\4", b"\xff\xfe", b"\xfe\xff")

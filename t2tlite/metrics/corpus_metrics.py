@@ -1,28 +1,19 @@
-"""The metrics of whole test sets, and whether two systems differ significantly in them.
+"""The metrics of whole test sets.
 
 BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF with
 character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
 `sequence_metrics.py` has those for outputs that are not translations. A metric is a
 class in sacrebleu's form that `register_metric` makes known.
-
-`compound_split_bleu` is the kind of BLEU that *Attention Is All You Need* reports for
-English to German. On the same translations it differs from sacrebleu's BLEU, the score
-to report, by a few tenths, so compare it only with the paper's.
 """
 
-import contextlib
 import dataclasses
-import functools
-import os
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.registry import get_metric, register_metric
@@ -30,16 +21,6 @@ from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 BOOTSTRAP_SAMPLES = 1000
-SACREBLEUS_SEED = 12345
-# a p-value below it
-SIGNIFICANT = 0.05
-# the only way to give sacrebleu a seed
-_SEED_VARIABLE = "SACREBLEU_SEED"
-
-# Moses's scripts read bytes here, so a non-breaking space is not white space to them:
-# hence re.ASCII.
-_HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
-_LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,126 +133,6 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
     return all_lines
 
 
-class Difference(NamedTuple):
-    """The scores of a baseline and a system by one metric, and the significance of
-    their difference.
-
-    Attributes:
-        metric: BLEU, chrF2, TER, ...
-        baseline: the baseline's score.
-        baseline_interval: mean over the resamples, half of the 95% confidence interval.
-        system: the system's score.
-        system_interval: as `baseline_interval`.
-        p: the probability of a difference at least as large, up or down, if the two
-            were equally good.
-        signature: how the scores were computed.
-    """
-
-    metric: str
-    baseline: float
-    baseline_interval: tuple[float, float]
-    system: float
-    system_interval: tuple[float, float]
-    p: float
-    signature: str
-
-    @property
-    def is_significant(self) -> bool:
-        return self.p < SIGNIFICANT
-
-
-def paired_bootstrap(
-    baseline: Sequence[str],
-    system: Sequence[str],
-    references: Sequence[str],
-    metrics: Sequence[str] = ("bleu",),
-    options: MetricOptions = DEFAULTS,
-    seed: int = SACREBLEUS_SEED,
-    more_references: Sequence[Sequence[str]] = (),
-) -> list[Difference]:
-    """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
-    choice of sentences explains?
-
-    1,000 test sets are drawn from the sentences, with replacement, and both systems are
-    scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
-    as it does.
-    """
-    system, *all_references = checked_lines(system, references, *more_references)
-    baseline, _ = checked_lines(baseline, all_references[0])
-    made = make_metrics(metrics, options)
-    with _seeded(seed):
-        signatures, results = PairedTest(
-            [("baseline", baseline), ("system", system)],
-            {type(metric).__name__: metric for metric in made},
-            all_references,
-            test_type="bs",
-            n_samples=BOOTSTRAP_SAMPLES,
-        )()
-    differences = []
-    for name, signature in signatures.items():
-        # sacrebleu's `Result`
-        old, new = cast(list[Any], results[name])
-        difference = Difference(
-            metric=name,
-            baseline=float(old.score),
-            baseline_interval=(float(old.mean), float(old.ci)),
-            system=float(new.score),
-            system_interval=(float(new.mean), float(new.ci)),
-            # for equal scores sacrebleu reports its smallest p-value
-            p=1.0 if old.score == new.score else float(new.p_value),
-            signature=str(signature),
-        )
-        differences.append(difference)
-    return differences
-
-
-class Change(NamedTuple):
-    """A sentence that two systems translate differently.
-
-    Attributes:
-        line: its number, from 1.
-        reference: the first of its references.
-        baseline: the baseline's translation.
-        system: the system's translation.
-        gain: by how much the score of the system's is better; below 0 if it is worse.
-    """
-
-    line: int
-    reference: str
-    baseline: str
-    system: str
-    gain: float
-
-
-def largest_changes(
-    baseline: Sequence[str],
-    system: Sequence[str],
-    references: Sequence[str],
-    metric: str = "chrf",
-    options: MetricOptions = DEFAULTS,
-    more_references: Sequence[Sequence[str]] = (),
-    count: int = 5,
-) -> list[Change]:
-    """The `count` sentences that the system translates better than the baseline by the
-    largest difference of a metric, then those that it translates worse, each with the
-    largest difference first. The metric computes the score of each sentence. Other
-    arguments and errors are those of `paired_bootstrap`.
-    """
-    sides = checked_lines(baseline, system, references, *more_references)
-    [made] = make_metrics([metric], options)
-    is_error = isinstance(made, TER) or getattr(made, "counts_errors", False)
-    sign = -1 if is_error else 1
-    changes = []
-    for line, (old, new, *right) in enumerate(zip(*sides, strict=True), start=1):
-        before = made.sentence_score(old, right).score
-        gain = sign * (made.sentence_score(new, right).score - before)
-        changes.append(Change(line, right[0], old, new, gain))
-    changes.sort(key=lambda change: -change.gain)
-    better = [change for change in changes[:count] if change.gain > 0]
-    worse = [change for change in changes[-count:] if change.gain < 0]
-    return better + worse[::-1]
-
-
 def make_metrics(
     names: Sequence[str], options: MetricOptions = DEFAULTS
 ) -> list[Metric]:
@@ -304,98 +165,3 @@ def chrf(options: MetricOptions) -> Metric:
 def ter(options: MetricOptions) -> Metric:
     """Edits for each word of the reference (Snover et al., 2006); lower is better."""
     return TER()
-
-
-@contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Makes sacrebleu use this seed."""
-    before = os.environ.copy()
-    os.environ[_SEED_VARIABLE] = str(seed)
-    try:
-        yield
-    finally:
-        del os.environ[_SEED_VARIABLE]
-        os.environ.update(before)
-
-
-def compound_split_bleu(
-    translations: Sequence[str], *references: Sequence[str]
-) -> CorpusScore:
-    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at
-    hyphens, cased.
-
-    The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses's
-    replace-unicode-punctuation.perl and tokenizer.perl, one substitution at hyphens,
-    multi-bleu.perl without smoothing. For one line they give:
-
-        as written                   A-B-C-D „Anführung“ ist gut.
-        replace_unicode_punctuation  A-B-C-D „Anführung" ist gut.
-        moses_tokenize               A-B-C-D „ Anführung &quot; ist gut .
-        split_hyphens                A ##AT##-##AT## B-C ##AT##-##AT## D „ Anführung ...
-
-    That script expects a normalised and tokenised reference; here every step is applied
-    to both sides, plain text with a sentence per line. Raises ValueError as
-    `multi_bleu`.
-    """
-    sides = []
-    for lines in checked_lines(translations, *references):
-        side = []
-        for line in lines:
-            tokens = moses_tokenize(replace_unicode_punctuation(line))
-            side.append(split_hyphens(tokens))
-        sides.append(side)
-    result, signature = multi_bleu(*sides)
-    result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
-    return CorpusScore(result, signature.replace("tok:none", "tok:moses-de+atat"))
-
-
-def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> CorpusScore:
-    """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it,
-    without smoothing.
-
-    Translations and references, of which there may be several, are tokenised in the
-    same way, a sentence per line. Raises ValueError if there are no translations, or
-    not as many as references.
-    """
-    translations, *all_references = checked_lines(translations, *references)
-    # With force, sacrebleu does not warn that the text looks tokenised, as it should
-    # be.
-    metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    result = metric.corpus_score(translations, all_references)
-    return CorpusScore(result, str(metric.get_signature()))
-
-
-def replace_unicode_punctuation(line: str) -> str:
-    """Typographic quotes (but „), ellipses, full-width punctuation and digits in ASCII,
-    exactly as Moses.
-    """
-    return _moses()[0].replace_unicode_punct(line)
-
-
-def moses_tokenize(line: str) -> str:
-    """Tokens separated by single spaces, with &, quotes, brackets and | escaped:
-    `tokenizer.perl -l de`.
-
-    sacremoses keeps the period of a last word that could be an abbreviation ("usw.",
-    "z.B."), where Moses always separates the last period of a line; this is corrected
-    here.
-    """
-    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
-
-
-def split_hyphens(line: str) -> str:
-    """`A-B` becomes `A ##AT##-##AT## B`.
-
-    A character belongs to one match only, so that one-letter parts are split at every
-    other hyphen (see `compound_split_bleu`). The published scores were computed this
-    way.
-    """
-    return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
-
-
-@functools.cache
-def _moses() -> tuple[Any, Any]:
-    # slow to import, and few users need it
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer
-
-    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

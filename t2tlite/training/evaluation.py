@@ -216,7 +216,7 @@ class DevSets:
         the newest checkpoint, of `step`, again.
         """
         best = self.best
-        if best is None or not self._criterion_changes():
+        if best is None or not self._criterion_changes(best):
             return
         metrics = dict(best.metrics)
         criterion = LOSS
@@ -258,17 +258,16 @@ class DevSets:
             self.checkpoints.save_best(self.best)
         return better
 
-    def _criterion_changes(self) -> bool:
+    def _criterion_changes(self, best: DevEvaluation) -> bool:
         """Whether the best so far was chosen by its loss and a score decides from here
         on, or the other way round.
         """
-        by_score = self.score is not None
-        return self.best is not None and (self.best.chosen_by == LOSS) == by_score
+        return (best.chosen_by == LOSS) == (self.score is not None)
 
     def _worse_evaluations(self) -> int:
         """How many evaluations since the best were compared with it and not better."""
         best = self.best
-        if best is None or self._criterion_changes():
+        if best is None or self._criterion_changes(best):
             return 0
         worse = 0
         for evaluation in self.evaluations:

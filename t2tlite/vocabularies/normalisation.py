@@ -47,8 +47,9 @@ JOINING = (
 EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f300-\U0001faff"
 # for the space before a word in a piece of SentencePiece
 SPACE_MARK = "\u2581"
-# SPACE_MARK and the characters that `str.isspace` accepts
-SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
+# the characters that `str.isspace` accepts
+PLAIN_SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+SPACES = PLAIN_SPACES + SPACE_MARK
 
 # The compatibility characters of Unicode 14 to 16. The map leaves them out, so that it
 # does not depend on the version of Python.

@@ -13,7 +13,7 @@ from run_command import refusal, said
 from t2tlite import registry
 from t2tlite.bin import t2t_bleu
 from t2tlite.files.atomic_file import write_text
-from t2tlite.metrics.corpus_metrics import paired_bootstrap
+from t2tlite.metrics.comparison import paired_bootstrap
 
 
 @pytest.fixture

@@ -123,6 +123,15 @@ def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
     shown = capsys.readouterr()
     assert shown.err.count(" is finished.") == 2
     assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before
+    # unless they were trained on other pairs
+    run = RunFolder(swept[0] / "base")
+    record = run.path / "manifest.json"
+    written = record.read_text()
+    sha256 = run.manifest().splits["train"].shards[0].sha256
+    record.write_text(written.replace(sha256, "0" * 64))
+    with pytest.raises(TypeError, match="not callable"):
+        command(tiny_run, swept[0], "--rows=base")
+    record.write_text(written)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from tiny_run import SMALL, checkpoint_names, events, small, tensors
 from tiny_task import contents
 
-from t2tlite.decoding.text_decoder import Decoded, TextDecoder
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
@@ -61,7 +61,7 @@ def fake_bleu(monkeypatch, *scores):
 
     def score(*_):
         bleu = {"BLEU": next(results)}
-        return Decoded([], Score("BLEU", bleu, {"BLEU": "signature"}))
+        return Score("BLEU", bleu, {"BLEU": "signature"})
 
     monkeypatch.setattr(TextDecoder, "decode_and_score", score)
 
@@ -237,7 +237,7 @@ def weights_that_count_steps(monkeypatch):
         score = bleu[round(float(weight - bleu["start"]))]
         if isinstance(score, BaseException):
             raise score
-        return Decoded([], Score("BLEU", {"BLEU": score}, {"BLEU": "s"}))
+        return Score("BLEU", {"BLEU": score}, {"BLEU": "s"})
 
     monkeypatch.setattr(loop, "make_train_step", make_train_step)
     monkeypatch.setattr(TextDecoder, "decode_and_score", decode_and_score)

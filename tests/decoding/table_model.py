@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 from numpy_softmax import log_softmax
 
-from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.slots import NEVER
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 

@@ -15,7 +15,8 @@ from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import BeamResult, beam_search, top_tokens
+from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.slots import BeamResult, top_tokens
 from t2tlite.models.transformer import Transformer
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary

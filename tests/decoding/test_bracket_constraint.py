@@ -10,9 +10,9 @@ import pytest
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding import constraints as module
-from t2tlite.decoding.beam_search import FORBIDDEN
 from t2tlite.decoding.constraints import bracket_constraint
 from t2tlite.decoding.engine import Sentence
+from t2tlite.decoding.slots import FORBIDDEN
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer
 from t2tlite.tasks.bracketing import CLOSING, NONE, OPENING, PUNCTUATION, TAG

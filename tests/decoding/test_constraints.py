@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from table_model import BEAM, TableModel
 
-from t2tlite.decoding.beam_search import FORBIDDEN, NEVER
 from t2tlite.decoding.constraints import conjunction, forbid_repetition
+from t2tlite.decoding.slots import FORBIDDEN, NEVER
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 

@@ -11,7 +11,7 @@ from t2tlite.decoding.engine import (
     Sentence,
     check_supported,
 )
-from t2tlite.programs.export.export import FORMATS
+from t2tlite.programs.export.formats import FORMATS
 
 
 @pytest.mark.parametrize("name", ["ctranslate2", "saved_model"])

@@ -64,6 +64,8 @@ def test_segments_under_any_name(tmp_path: Path) -> None:
     path = tmp_path / "tst2010.xml"
     path.write_text('<?xml version="1.0"?>\n<seg id="1"> A </seg>\n')
     assert list(read_segments(path)) == ["A"]
+    text = f"&#{5000 * '1'};"  # more digits than Python reads
+    assert read(tmp_path / "x.sgm", f"<seg>{text}</seg>\n") == [text]
 
 
 @pytest.mark.parametrize("name", ["memory.tmx", "project.XLIFF", "de.po", "test.xml"])

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.metrics.corpus_metrics import (
-    CorpusScore,
-    MetricOptions,
+from t2tlite.metrics.corpus_metrics import CorpusScore, MetricOptions, corpus_scores
+from t2tlite.metrics.papers_bleu import (
     compound_split_bleu,
-    corpus_scores,
     moses_tokenize,
     multi_bleu,
     replace_unicode_punctuation,

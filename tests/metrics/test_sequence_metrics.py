@@ -1,12 +1,11 @@
 """Exact match, token accuracy, WER and PER, by hand."""
 
 import pytest
+from sacrebleu.metrics.chrf import CHRF
 
-from t2tlite.metrics.corpus_metrics import (
-    MetricOptions,
-    corpus_scores,
-    paired_bootstrap,
-)
+from t2tlite import registry
+from t2tlite.metrics.comparison import paired_bootstrap
+from t2tlite.metrics.corpus_metrics import MetricOptions, corpus_scores
 
 NAMES = ("exact_match", "token_accuracy")
 REFERENCES = ["K AE T", "D AO G", "M AW S", ""]
@@ -82,7 +81,7 @@ def test_lines_with_signatures():
     assert str(exact).endswith(" = 50.00")
 
 
-def test_systems_are_compared():
+def test_systems_are_compared(monkeypatch):
     references = [f"a {i}" for i in range(200)]
     better = [*references[:190], *["x"] * 10]
     worse = [*references[:120], *["x"] * 80]
@@ -90,3 +89,8 @@ def test_systems_are_compared():
     assert (exact.baseline, exact.system, exact.is_significant) == (60.0, 95.0, True)
     assert (accuracy.metric, accuracy.system) == ("token_accuracy", 95.0)
     assert "|bs:1000|seed:12345|" in exact.signature
+    # two metrics of one class
+    pp = {"chrfpp": lambda options: CHRF(word_order=2), **registry._metrics}
+    monkeypatch.setattr(registry, "_metrics", pp)
+    scores = paired_bootstrap(["a b"], ["a c"], ["a b"], ("chrf", "chrfpp"))
+    assert [score.metric for score in scores] == ["chrF2", "chrF2++"]

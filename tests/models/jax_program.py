@@ -13,9 +13,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from t2tlite.decoding.beam_search import BeamResult, beam_search
+from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.constraints import conjunction
 from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.slots import BeamResult
 from t2tlite.layers.embedding import Embedding
 from t2tlite.models.transformer import Transformer
 

@@ -15,7 +15,7 @@ import pytest
 from jax_program import MAX_LENGTHS, PREFIXES, UNIFORMS
 from tiny_transformer import PRE_NORM_AND_EMB, SOURCES, TARGETS, make_transformer
 
-from t2tlite.decoding.beam_search import is_filled
+from t2tlite.decoding.slots import is_filled
 from t2tlite.models.transformer import Transformer
 
 # B batch, T target length, V vocabulary, M beam size, L most positions

@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from chromium import dump_dom
 
-from t2tlite.trees.tree import Tree, parse_tree, tree_svg
+from t2tlite.trees.drawing import tree_svg
+from t2tlite.trees.tree import Tree, parse_tree
 
 SVG = "{http://www.w3.org/2000/svg}"
 FOX = (

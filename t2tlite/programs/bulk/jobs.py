@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import t2tlite
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.engine import rules_of
 from t2tlite.decoding.glossary import Glossary, terms_of
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.part import KEY_DIGITS, WHOLE, Window, WindowOutput

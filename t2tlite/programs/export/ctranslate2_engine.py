@@ -24,9 +24,8 @@ from t2tlite.decoding.engine import (
     OutOfMemoryError,
     Sentence,
     TokenHypothesis,
-    length_penalty,
-    rules_of,
 )
+from t2tlite.decoding.rules import length_penalty, rules_of
 from t2tlite.machine import cores_each
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder

@@ -12,7 +12,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from t2tlite.config import LONGEST_BUCKET, DecodeHParams
-from t2tlite.decoding.engine import rules_of
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.tensorflow_engine import search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.layers.sublayer import forward_only
@@ -22,13 +22,11 @@ from t2tlite.vocabularies import normalisation, text_encoder
 # regular expressions and what they are replaced with, one after the other
 Replacements = tuple[tuple[str, str], ...]
 
-# The characters that Python's str.isspace accepts and str.strip removes.
-WHITE_SPACE = (
-    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
-    r"\x{202f}\x{205f}\x{3000}]"
-)
-BLANK_AS_EMPTY: Replacements = ((f"^{WHITE_SPACE}+$", ""),)
-STRIP: Replacements = ((f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", ""),)  # str.strip
+# what str.strip removes
+BEFORE = f"^[{normalisation.PLAIN_SPACES}]+"
+BEHIND = f"[{normalisation.PLAIN_SPACES}]+$"
+BLANK_AS_EMPTY: Replacements = ((f"{BEFORE}$", ""),)
+STRIP: Replacements = ((f"{BEFORE}|{BEHIND}", ""),)
 LINE: Replacements = ((text_encoder.LINE_SPACES.pattern, " "), *STRIP)
 
 

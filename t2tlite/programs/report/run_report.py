@@ -27,7 +27,7 @@ from t2tlite import registry
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.text_decoder import evenly_spaced
 from t2tlite.files.atomic_file import write_text
-from t2tlite.metrics import corpus_metrics
+from t2tlite.metrics import comparison, corpus_metrics
 from t2tlite.programs.report.document import line_chart, render, to_html
 from t2tlite.programs.runs.load import METRIC_NAMES, shown_value
 from t2tlite.run_folder import RunFolder
@@ -205,11 +205,11 @@ def _test(
     return {
         "sources": scored[0],
         "lines": scored[1],
-        "differences": corpus_metrics.paired_bootstrap(
+        "differences": comparison.paired_bootstrap(
             *sides, metrics, options, more_references=more
         ),
         "metric": metric,
-        "changes": corpus_metrics.largest_changes(*sides, metric, options, more, 10),
+        "changes": comparison.largest_changes(*sides, metric, options, more, 10),
     }
 
 

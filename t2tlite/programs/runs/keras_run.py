@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -71,21 +70,14 @@ def divide_cores(threads: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(cores_each(threads))
 
 
-class Average(NamedTuple):
-    """An averaged checkpoint, and how it compares with others."""
-
-    path: str
-    losses: Losses  # empty without data
-
-
 def average_run(
     folder: RunFolder,
     averaged: Sequence[str],
     dataset: Dataset | None,
-) -> Average:
+) -> tuple[str, Losses]:
     """Averages checkpoints of a run, oldest first, into RUN/averaged, and evaluates the
     newest, the best and the average on the first dev set of `dataset`, unless that is
-    None.
+    None. Returns the path of the average, and the losses.
 
     Raises ValueError if another process is averaging them.
     """
@@ -94,14 +86,14 @@ def average_run(
         checkpoint_paths.remove_unfinished(target)
         path = checkpoints.average_checkpoints(averaged, target)
     if dataset is None:
-        return Average(path, {})
+        return path, {}
     newest = folder.checkpoints()[-1]
     candidates = {f"the newest (step {step_of(newest):,})": newest}
     for best in checkpoint_paths.list_checkpoints(folder.best_folder)[-1:]:
         if step_of(best) != step_of(newest):
             candidates[f"the best (step {step_of(best):,})"] = best
     candidates["the average"] = path
-    return Average(path, dev_losses(folder, candidates, dataset))
+    return path, dev_losses(folder, candidates, dataset)
 
 
 def dev_losses(

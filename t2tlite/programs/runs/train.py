@@ -310,8 +310,7 @@ def _dev_scorer(setup: loop.TrainingSetup, dataset: Dataset) -> ScoreSets:
         scores = {}
         if workers.is_chief(setup.strategy):
             for name in names:
-                decoded = decoder.decode_and_score(*texts[name], decoder.options())
-                scores[name] = decoded.score
+                scores[name] = decoder.decode_and_score(*texts[name], decoder.options())
         first = json.dumps(scores.get(names[0]))
         of_chief = workers.gather(setup.strategy, first)[0]
         scores[names[0]] = Score(*json.loads(of_chief))

@@ -22,11 +22,12 @@ import numpy as np
 from t2tlite.config import DecodeHParams, DecodeOptions
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
-from t2tlite.decoding.engine import Engine, Sentence, rules_of
+from t2tlite.decoding.engine import Engine, Sentence
 from t2tlite.decoding.glossary import Glossary, open_glossary, terms_of
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import NO_FILE, TextDecoder
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export import export
+from t2tlite.programs.export import export, formats
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DevEvaluation
@@ -299,11 +300,11 @@ class Translator(TextDecoder):
         express the model, or the verification of what was written fails.
         """
         self._check_one_run("A model is exported")
-        export.keras_model(self)  # raises if another engine computes
+        formats.keras_model(self)  # raises if another engine computes
         planned = export.ExportPlan(
             run=RunFolder(self.run),
             checkpoint=self.checkpoint,
-            format=export.open_format(
+            format=formats.open_format(
                 format, quantization=quantization, languages=languages
             ),
             decoding=self.options(**options),

@@ -69,33 +69,22 @@ def _answers(
     return answers
 
 
-def words_answer(attention: Attention, source: str, tag_words: int) -> bytes:
-    """The answer of /attention."""
-    response = word_attention(attention, source, attention.target, tag_words)
-    return response.model_dump_json().encode()
-
-
 def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
     """The page, which does not name the folder of the run."""
     return page(dataclasses.replace(attention, run="")).encode()
 
 
-def word_attention(
-    attention: Attention,
-    source: str,
-    target: str,
-    tag_words: int = 0,
-) -> schemas.AttentionResponse:
+def words_answer(attention: Attention, source: str, tag_words: int = 0) -> bytes:
     """The words of both texts, and a row of weights for each target word.
 
-    `source` and `target` are texts as they were sent; the model's source has
-    `tag_words` words before them. Weights between words follow the rule of
+    `source` is the text as it was sent; the model's source has `tag_words` words before
+    it. Weights between words follow the rule of
     decoding/alignment.py, except that all pieces of a word count. Rows are scaled to
     sum to 1. A word without a piece, such as a zero-width space that the vocabulary
     drops, is left out.
     """
     sources = _pieces_of_words(source, attention.source_words, tag_words)
-    targets = _pieces_of_words(target, attention.target_words)
+    targets = _pieces_of_words(attention.target, attention.target_words)
     weights: list[list[float]] = [[] for _ in targets]
     if sources and targets:
         layers = [layer.mean(axis=0) for layer in attention.cross]
@@ -103,12 +92,13 @@ def word_attention(
         rows = word_weights(mean, list(sources.values()), list(targets.values()))
         sums = np.maximum(rows.sum(axis=1, keepdims=True), 1e-9)
         weights = (rows / sums).tolist()
-    return schemas.AttentionResponse(
-        translation=target,
+    response = schemas.AttentionResponse(
+        translation=attention.target,
         source_words=list(sources),
         target_words=list(targets),
         weights=weights,
     )
+    return response.model_dump_json().encode()
 
 
 def _pieces_of_words(

@@ -168,8 +168,6 @@ class ServedModel:
         prefix = f"{self.tag} ".lstrip()
         return [prefix + source for source in sources]
 
-    # limits
-
     def decode_options(
         self,
         n_best: int = 1,

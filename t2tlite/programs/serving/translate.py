@@ -20,7 +20,7 @@ from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output, TextToTextTask
 from t2tlite.texts import as_list, one_or_all
-from t2tlite.trees.tree import tree_svg
+from t2tlite.trees.drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first

@@ -17,7 +17,8 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.decoding.engine import EVERYTHING
 from t2tlite.files.own_files import only_process
-from t2tlite.programs.export.export import FORMATS, ExportFormat, sample_sentences
+from t2tlite.programs.export.export import sample_sentences
+from t2tlite.programs.export.formats import FORMATS, ExportFormat
 from t2tlite.programs.runs import load as runs
 
 resource = pytest.importorskip("resource", reason="not on Windows")

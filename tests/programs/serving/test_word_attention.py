@@ -9,10 +9,15 @@ import sentencepiece
 from running import running, served
 
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.programs.serving.attention import word_attention
+from t2tlite.programs.serving.attention import words_answer
+from t2tlite.programs.serving.schemas import AttentionResponse
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
+
+
+def word_attention(attention, source):
+    return AttentionResponse.model_validate_json(words_answer(attention, source))
 
 
 def test_weights_are_of_words_and_scaled():
@@ -23,9 +28,9 @@ def test_weights_are_of_words_and_scaled():
     first = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.1, 0.1, 0.4], [0.25] * 4]
     second = [[0.3, 0.2, 0.1, 0.4], [0.0, 0.5, 0.3, 0.2], [0.25] * 4]
     heads = np.array([first, second], np.float32)  # [H, T, S]
-    words = {"source_words": [0, 0, 1], "target_words": [0, 0]}
+    words = {"source_words": [0, 0, 1], "target_words": [0, 0], "target": "xy"}
     attention = Attention(source, target, [], [], [heads, heads], **words)
-    response = word_attention(attention, " ab  c", "xy")
+    response = word_attention(attention, " ab  c")
     words = [(word.text, word.start, word.end) for word in response.source_words]
     assert words == [("ab", 1, 3), ("c", 5, 6)]
     (word,) = response.target_words
@@ -37,7 +42,7 @@ def test_weights_are_of_words_and_scaled():
 def test_words_of_a_parsers_output_are_those_of_alignments(parsing_translator):
     """With a vocabulary of tensor2tensor, and words that are brackets of the tree."""
     attention = parsing_translator.attention("A president saw .")
-    response = word_attention(attention, attention.source, attention.target)
+    response = word_attention(attention, attention.source)
     sources = [word.text for word in response.source_words]
     assert sources == "A president saw .".split()
     words = attention.target.split()

@@ -21,7 +21,8 @@ from playwright.sync_api import Page, expect
 from running import tree_of
 
 from t2tlite.programs.serving.models import Catalogue
-from t2tlite.trees.tree import format_tree, tree_svg
+from t2tlite.trees.drawing import tree_svg
+from t2tlite.trees.tree import format_tree
 
 
 def until(page: Page, condition: str) -> None:
