@@ -41,9 +41,9 @@ reversed it?
 draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap
 resampling), and prints both scores of each metric, the difference, and p: how often a
 difference this large arises by chance alone. Below 0.05 it is called significant.
---seed=N draws other test sets. Then it prints the sentences that changed most, five
-that became better and five that became worse, by the score of each sentence: that of
-the first metric other than bleu, by default chrf.
+--seed=N draws other test sets, as it does for --confidence. Then it prints the
+sentences that changed most, five that became better and five that became worse, by the
+score of each sentence: that of the first metric other than bleu, by default chrf.
 
 With --compound_split a second line gives the BLEU that Attention Is All You Need
 reports for English to German: on Moses's tokens, with hyphenated compounds split.
@@ -94,7 +94,10 @@ class BleuFlags(MetricOptions, PackageFlags):
         "Translations of another system; tests whether the two differ significantly.",
     )
     seed: int = checked_field(
-        12345, "Random seed of the resampling of --compare.", low=0, high=MAX_SEED
+        12345,
+        "Random seed of the resampling of --compare and --confidence.",
+        low=0,
+        high=MAX_SEED,
     )
     compound_split: bool = checked_field(
         False,
@@ -142,7 +145,9 @@ def main(flags: BleuFlags) -> None:
             print(f"\nline {change.line}, {gain}")
             print(_texts(old, new, change))
     else:
-        shown = corpus_scores(translations, references, flags.metrics, flags, more)
+        shown = corpus_scores(
+            translations, references, flags.metrics, flags, more, flags.seed
+        )
         print("\n".join(map(str, shown)))
     if flags.compound_split:
         print(compound_split_bleu(translations, references, *more))

@@ -116,14 +116,15 @@ def corpus_scores(
     metrics: Sequence[str] = ("bleu",),
     options: MetricOptions = DEFAULTS,
     more_references: Sequence[Sequence[str]] = (),
+    seed: int = SACREBLEUS_SEED,
 ) -> list[CorpusScore]:
     """The scores of plain, detokenised text against one reference or several, a score
     for each of `metrics`.
 
     Translations and references are one sentence per line, in the same order;
     `more_references` are further references of the same sentences, `metrics` registered
-    names. Raises ValueError as `make_metrics`, and if there are no translations, or not
-    as many as references.
+    names, `seed` that of the resampling for `confidence`. Raises ValueError as
+    `make_metrics`, and if there are no translations, or not as many as references.
     """
     translations, *all_references = checked_lines(
         translations, references, *more_references
@@ -131,7 +132,10 @@ def corpus_scores(
     draws = BOOTSTRAP_SAMPLES if options.confidence else 1
     scores = []
     for metric in make_metrics(metrics, options):
-        result = metric.corpus_score(translations, all_references, n_bootstrap=draws)
+        with _seeded(seed):
+            result = metric.corpus_score(
+                translations, all_references, n_bootstrap=draws
+            )
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
 
