@@ -41,9 +41,9 @@ reversed it?
 draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap
 resampling), and prints both scores of each metric, the difference, and p: how often a
 difference this large arises by chance alone. Below 0.05 it is called significant.
---seed=N draws other test sets. Then it prints the sentences that changed most, five
-that became better and five that became worse, by the score of each sentence: that of
-the first metric other than bleu, by default chrf.
+--seed=N draws other test sets, as it does for --confidence. Then it prints the
+sentences that changed most, five that became better and five that became worse, by the
+score of each sentence: that of the first metric other than bleu, by default chrf.
 
 With --compound_split a second line gives the BLEU that Attention Is All You Need
 reports for English to German: on Moses's tokens, with hyphenated compounds split.
@@ -65,13 +65,16 @@ from t2tlite.checked_fields import (
 from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
 from t2tlite.metrics.comparison import (
-    SACREBLEUS_SEED,
     Change,
     Difference,
     largest_changes,
     paired_bootstrap,
 )
-from t2tlite.metrics.corpus_metrics import MetricOptions, corpus_scores
+from t2tlite.metrics.corpus_metrics import (
+    SACREBLEUS_SEED,
+    MetricOptions,
+    corpus_scores,
+)
 from t2tlite.metrics.papers_bleu import compound_split_bleu
 
 
@@ -95,7 +98,7 @@ class BleuFlags(MetricOptions, PackageFlags):
     )
     seed: int = checked_field(
         SACREBLEUS_SEED,
-        "Random seed of the resampling of --compare.",
+        "Random seed of the resampling of --compare and --confidence.",
         low=0,
         high=MAX_SEED,
     )
@@ -145,7 +148,9 @@ def main(flags: BleuFlags) -> None:
             print(f"\nline {change.line}, {gain}")
             print(_texts(old, new, change))
     else:
-        shown = corpus_scores(translations, references, flags.metrics, flags, more)
+        shown = corpus_scores(
+            translations, references, flags.metrics, flags, more, flags.seed
+        )
         print("\n".join(map(str, shown)))
     if flags.compound_split:
         print(compound_split_bleu(translations, references, *more))

@@ -42,8 +42,8 @@ read the tags. Say so beside the score.
 --confidence adds the 95% confidence interval of the F-measure: how much other sentences
 of the same kind would have changed it.
 
-COLLINS.prm counts the outer bracket of the Penn Treebank, which has no label. Call it
-TOP in both files.
+COLLINS.prm counts an outer bracket ROOT, S1 or, as in the Penn Treebank, without a
+label. Call it TOP in both files.
 """
 
 import dataclasses

@@ -18,10 +18,11 @@ events show the training; cost.json has its time and its floating-point operatio
 which the last line prints. Before the first step it tries the largest batch, whether it
 fits in memory. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also
 without --hparams_set, --warm_start_from, --problem and --data_dir, resumes from there
-with exactly the batches that would have come next. Several machines train together if
-TF_CONFIG names them, or with --cluster_resolver=slurm: see docs/distributed.md.
-RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags, and
-later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET
+with exactly the batches that would have come next. Other flags that are left out, such
+as --train_steps, have their defaults again. RUN/flags.txt records the command:
+--flagfile=RUN/flags.txt gives the same flags, and later ones change them. Several
+machines train together if TF_CONFIG names them, or with --cluster_resolver=slurm: see
+docs/distributed.md. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET
 --split=test. It uses the newest checkpoint, or with --checkpoint_path=best the best.
 """
 

@@ -139,8 +139,7 @@ def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterato
     number = 1
     try:
         for pair in problem.pairs(split, tmp_dir):
-            _check_pair(pair)
-            yield pair
+            yield _checked_pair(pair)
             number += 1
     except ValueError as error:
         if is_of_t2tlite(problem):
@@ -154,7 +153,8 @@ def is_of_t2tlite(problem: Problem) -> bool:
     return type(problem).__module__.startswith("t2tlite.problems.")
 
 
-def _check_pair(pair: Any) -> None:
+def _checked_pair(pair: Any) -> Pair:
+    """Returns the pair as a plain tuple, which can be pickled."""
     # an array is a row of a table
     is_pair = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
     is_text = is_pair and isinstance(pair[0], str) and isinstance(pair[1], str)
@@ -163,8 +163,10 @@ def _check_pair(pair: Any) -> None:
             "a pair (source, target) of two strings, each one line, is required."
             f" Received: {described(pair)}."
         )
-    for text in pair:
-        check_unicode(text)
+    source, target = pair
+    check_unicode(source)
+    check_unicode(target)
+    return source, target
 
 
 def _no_findings() -> Counter[str]:

@@ -27,10 +27,12 @@ class Glossary:
     Attributes:
         targets: the translation of each term, by the words of the term.
         lengths: the numbers of words of terms, smallest first.
+        places: where each term is, the file and line, in the order of `targets`.
     """
 
     targets: Mapping[tuple[str, ...], str]
     lengths: tuple[int, ...]
+    places: Sequence[str]
 
     def terms(self, source: str) -> list[str]:
         """The translations of the terms in a sentence, each once.
@@ -80,18 +82,23 @@ def open_glossary(given: str | Path | Mapping[str, str] | None) -> Glossary | No
         name = shown(given)
         lines = list(read_lines(given))
     targets: dict[tuple[str, ...], str] = {}
+    places: dict[tuple[str, ...], str] = {}
     for number, line in enumerate(lines, 1):
         source, *rest = map(normalise, line.split("\t"))
         words = tuple(_whole_words(source))
+        place = f"{name}, line {number}"
         is_right = words and len(rest) == 1 and all(rest)
         if is_right:
             is_right = targets.setdefault(words, rest[0]) == rest[0]
         if not is_right and line.strip():
             raise ValueError(
                 "A glossary has lines source TAB target, one target for each source."
-                f" Received: {name}, line {number}: {line[:60]!r}."
+                f" Received: {place}: {line[:60]!r}."
             )
-    return Glossary(targets, tuple(sorted(set(map(len, targets)))))
+        if is_right:
+            places.setdefault(words, place)
+    lengths = tuple(sorted(set(map(len, targets))))
+    return Glossary(targets, lengths, list(places.values()))
 
 
 def terms_of(

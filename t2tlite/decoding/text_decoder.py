@@ -5,7 +5,7 @@ Evaluation during training, `t2t-decoder`, Table 3, the server and the Python AP
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self, Unpack
 
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams, DecodeOptions
@@ -292,19 +292,18 @@ class TextDecoder:
                 if most_tokens(text) >= self.max_source_tokens:
                     self._encode(encoder, [text], origin=origin.after(i))
 
-    def check_spelled(self, texts: Iterable[str], origin: Origin | None = None) -> None:
-        """Raises ValueError, naming the line, for a prefix, or without an origin for a
-        term of a glossary, that the target vocabulary cannot spell.
+    def check_spelled(self, texts: Iterable[str], place: Callable[[int], str]) -> None:
+        """Raises ValueError for a prefix, or a term of a glossary, that the target
+        vocabulary cannot spell; `place` returns the file and line of each.
         """
         encoder = self.target_encoder
         if encoder.unknown is None:
             return
         for i, text in enumerate(texts):
             if encoder.unknown in encoder.encode(text):
-                place = origin.line(i) if origin else "the glossary"
                 raise ValueError(
                     "Prefixes and glossaries must have words and characters of the"
-                    f" vocabulary. Received: {place}, {text[:40]!r}."
+                    f" vocabulary. Received: {place(i)}, {text[:40]!r}."
                 )
 
     @property

@@ -2,9 +2,7 @@
 sentences they differ most.
 """
 
-import contextlib
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from sacrebleu.metrics.ter import TER
@@ -13,16 +11,15 @@ from sacrebleu.significance import PairedTest
 from t2tlite.metrics.corpus_metrics import (
     BOOTSTRAP_SAMPLES,
     DEFAULTS,
+    SACREBLEUS_SEED,
     MetricOptions,
     checked_lines,
     make_metrics,
+    seeded,
 )
 
-SACREBLEUS_SEED = 12345
 # a p-value below it
 SIGNIFICANT = 0.05
-# the only way to give sacrebleu a seed
-_SEED_VARIABLE = "SACREBLEU_SEED"
 
 
 class Difference(NamedTuple):
@@ -72,7 +69,7 @@ def paired_bootstrap(
     sides = checked_lines(baseline, system, references, *more_references)
     baseline, system, *all_references = sides
     made = make_metrics(metrics, options)
-    with _seeded(seed):
+    with seeded(seed):
         signatures, results = PairedTest(
             [("baseline", baseline), ("system", system)],
             # it names them itself
@@ -144,15 +141,3 @@ def largest_changes(
     better = [change for change in changes[:count] if change.gain > 0]
     worse = [change for change in changes[-count:] if change.gain < 0]
     return better + worse[::-1]
-
-
-@contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Makes sacrebleu use this seed."""
-    before = os.environ.copy()
-    os.environ[_SEED_VARIABLE] = str(seed)
-    try:
-        yield
-    finally:
-        del os.environ[_SEED_VARIABLE]
-        os.environ.update(before)

@@ -6,8 +6,10 @@ character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignori
 class in sacrebleu's form that `register_metric` makes known.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sacrebleu.metrics.base import Metric, Score
@@ -21,6 +23,9 @@ from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 BOOTSTRAP_SAMPLES = 1000
+SACREBLEUS_SEED = 12345
+# the only way to give sacrebleu a seed
+_SEED_VARIABLE = "SACREBLEU_SEED"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,14 +102,15 @@ def corpus_scores(
     metrics: Sequence[str] = ("bleu",),
     options: MetricOptions = DEFAULTS,
     more_references: Sequence[Sequence[str]] = (),
+    seed: int = SACREBLEUS_SEED,
 ) -> list[CorpusScore]:
     """The scores of plain, detokenised text against one reference or several, a score
     for each of `metrics`.
 
     Translations and references are one sentence per line, in the same order;
     `more_references` are further references of the same sentences, `metrics` registered
-    names. Raises ValueError as `make_metrics`, and if there are no translations, or not
-    as many as references.
+    names, `seed` that of the resampling for `confidence`. Raises ValueError as
+    `make_metrics`, and if there are no translations, or not as many as references.
     """
     translations, *all_references = checked_lines(
         translations, references, *more_references
@@ -112,7 +118,10 @@ def corpus_scores(
     draws = BOOTSTRAP_SAMPLES if options.confidence else 1
     scores = []
     for metric in make_metrics(metrics, options):
-        result = metric.corpus_score(translations, all_references, n_bootstrap=draws)
+        with seeded(seed):
+            result = metric.corpus_score(
+                translations, all_references, n_bootstrap=draws
+            )
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
 
@@ -140,6 +149,18 @@ def make_metrics(
     needs a package or a file that is not there.
     """
     return [get_metric(name)(options) for name in dict.fromkeys(names)]
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Makes sacrebleu use this seed."""
+    before = os.environ.copy()
+    os.environ[_SEED_VARIABLE] = str(seed)
+    try:
+        yield
+    finally:
+        del os.environ[_SEED_VARIABLE]
+        os.environ.update(before)
 
 
 @register_metric

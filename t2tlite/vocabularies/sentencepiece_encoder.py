@@ -224,7 +224,7 @@ def train_sentencepiece(
     for symbol in symbols:
         pieces[SPACE_MARK + normalise(symbol, normalization)] = True
     least = UNKNOWN + len(pieces) + 2
-    if vocab_type != PIECES and 0 < vocab_size < least:
+    if vocab_type != PIECES and not takes_all and vocab_size < least:
         raise ValueError(
             f"vocab_size must be 0, or at least {least}: special tokens, symbols and"
             f" a piece. Received: {vocab_size}."

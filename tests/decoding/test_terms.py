@@ -137,7 +137,10 @@ def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
     path = tmp_path / "words.model"
     train_sentencepiece(["cat dog"], 0, path, vocab_type="words")
     options = model.options()
-    glossary = open_glossary({"dog": "cat", "cat": "Cat"})
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("dog\tcat\n\ndog\tcat\ncat\tCat\n", encoding="utf-8")
+    glossary = open_glossary(terms)
+    terms = f"{terms}, line 4"
     prefixed = DecodeJob(model, options, LineFormat(prefixes=True))
     with monkeypatch.context() as patch:
         patch.setattr(model, "target_encoder", open_encoder(path))
@@ -145,10 +148,10 @@ def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
         window = Window(["dog\tcat", "dog\tCat"], Origin("in.txt", 2))
         for place, enter in (
             ("line 1", lambda: model.translate("dog", prefix="Cat")),
-            ("the glossary", lambda: model.translate("a", glossary={"b": "Cat"})),
+            ("the glossary, line 1", lambda: model.translate("a", glossary={"b": "Cat"})),
             ("in.txt, line 4", lambda: prefixed.check(window)),
-            ("the glossary", lambda: DecodeJob(model, options, LineFormat(glossary=glossary))),
-            ("the glossary", lambda: served.check_glossary(glossary, options)),
+            (terms, lambda: DecodeJob(model, options, LineFormat(glossary=glossary))),
+            (terms, lambda: served.check_glossary(glossary, options)),
         ):  # fmt: skip
             with pytest.raises(ValueError, match=rf"Received: {place}, 'Cat'\."):
                 enter()

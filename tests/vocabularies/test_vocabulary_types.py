@@ -33,8 +33,9 @@ def test_the_most_frequent(tmp_path):
     """K and D occur twice."""
     encoder = learn(tmp_path, "words", vocab_size=5)
     assert set(encoder.pieces(range(3, encoder.vocab_size))) == {"▁K", "▁D"}
-    with pytest.raises(ValueError, match="vocab_size must be 0, or at least 5: "):
-        learn(tmp_path, "words", 4, ["<2de>"])
+    for size in (4, -1):
+        with pytest.raises(ValueError, match="vocab_size must be 0, or at least 5: "):
+            learn(tmp_path, "words", size, ["<2de>"])
 
 
 def test_symbols(tmp_path):

@@ -110,7 +110,7 @@ class DecodeJob:
         sources, texts = self._columns(window)
         self.model.check_lengths(sources, window.origin, texts or ())
         if self.line_format.prefixes:
-            self.model.check_spelled(texts or (), window.origin)
+            self.model.check_spelled(texts or (), window.origin.line)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as

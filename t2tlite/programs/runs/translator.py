@@ -145,7 +145,7 @@ class Translator(TextDecoder):
         dict or a file of lines "source TAB target".
         """
         starts = None if prefix is None else as_list(prefix)
-        self.check_spelled(starts or (), NO_FILE)
+        self.check_spelled(starts or (), NO_FILE.line)
         given = open_glossary(glossary)
         if given:
             self.check_glossary(given)
@@ -162,7 +162,7 @@ class Translator(TextDecoder):
         """Raises ValueError if the model is a parser, or cannot spell a term."""
         if isinstance(self.task, parsing.ParsingTask):
             raise ValueError("A glossary is for translations. Received: a parser.")
-        self.check_spelled(glossary.targets.values())
+        self.check_spelled(glossary.targets.values(), glossary.places.__getitem__)
 
     @of_one_or_all
     def n_best(
