@@ -73,9 +73,9 @@ from t2tlite.metrics.comparison import (
 from t2tlite.metrics.corpus_metrics import (
     SACREBLEUS_SEED,
     MetricOptions,
+    compound_split_bleu,
     corpus_scores,
 )
-from t2tlite.metrics.papers_bleu import compound_split_bleu
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,7 @@ from t2tlite.bin.flags import Flags
 from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
-from t2tlite.trees import evalb, evalb_parameters
+from t2tlite.trees import evalb
 from t2tlite.trees.tree import read_parses
 
 TABLE_HEAD = """\
@@ -90,9 +90,9 @@ class EvalbFlags(Flags):
 def main(flags: EvalbFlags) -> None:
     """Prints the scores."""
     flags.check_standard_output("gold", "predicted", "prm")
-    parameters = evalb_parameters.COLLINS
+    parameters = evalb.COLLINS
     if flags.prm:
-        parameters = evalb_parameters.read_parameters(flags.prm)
+        parameters = evalb.read_parameters(flags.prm)
     gold = read_parses(flags.gold)
     predicted = read_parses(flags.predicted)
     check_line_counts(

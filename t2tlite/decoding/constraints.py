@@ -18,8 +18,17 @@ from t2tlite.decoding.slots import (
     as_int,
     indices,
 )
-from t2tlite.tasks import bracketing
-from t2tlite.tasks.bracketing import CLASSES, OPENING, PUNCTUATION, TAG, WORD
+from t2tlite.tasks.bracketing import (
+    ANY_TAG,
+    BRACKETS_MAY_FOLLOW,
+    CLASSES,
+    CLOSING,
+    OPENING,
+    PUNCTUATION,
+    PUNCTUATION_TAG,
+    TAG,
+    WORD,
+)
 from t2tlite.types import EOS, PAD, Tensor
 
 # Of bracket_constraint:
@@ -144,11 +153,11 @@ def bracket_constraint(
         choice = ops.take_along_axis(ops.take(choices, sentences, axis=0), used, axis=1)
 
         # What may follow.
-        may_be_punctuation = choice % 4 >= bracketing.PUNCTUATION_TAG
-        may_be_tag = choice >= bracketing.ANY_TAG
+        may_be_punctuation = choice % 4 >= PUNCTUATION_TAG
+        may_be_tag = choice >= ANY_TAG
         at_end = left < 1
         is_closed = depth < 1
-        between_words = choice % 2 >= bracketing.BRACKETS_MAY_FOLLOW
+        between_words = choice % 2 >= BRACKETS_MAY_FOLLOW
         # tokens of a further pair, the other pairs, the words and EOS
         fits = room >= depth + left + 3
         can_open = between_words & fits & (nested < MAX_NESTED) & ~at_end
@@ -207,7 +216,7 @@ def _progress(classes: Tensor, step: Tensor) -> tuple[Tensor, ...]:
     # [N, M, L], like those below
     kinds = ops.where(places < step, classes, -1)
     opens = ops.equal(kinds, OPENING)
-    closes = ops.equal(kinds, bracketing.CLOSING)
+    closes = ops.equal(kinds, CLOSING)
     is_word = (kinds >= WORD) & (kinds <= TAG)
     depths = ops.cumsum(as_int(opens) - as_int(closes), axis=2)
     depth = depths[:, :, -1]

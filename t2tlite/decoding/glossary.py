@@ -17,7 +17,7 @@ WORD = re.compile(r"\w[\w\0]*|[^\w\s]\0*")
 # the categories of these, marks and joiners
 PARTS = "Mn", "Mc", "Me", "Cf"
 # before a source, such as `<2de> ` or `<de> <formal> `
-TAGS = re.compile(r"\s*(<[^<>\s]+>\s*)*")
+SOURCE_TAGS = re.compile(r"\s*(<[^<>\s]+>\s*)*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Glossary:
         """
         words = _whole_words(source)
         lowered = list(words)
-        untagged = _whole_words(TAGS.sub("", source, count=1))
+        untagged = _whole_words(SOURCE_TAGS.sub("", source, count=1))
         for number in range(len(words) - len(untagged), len(words)):
             word = words[number]
             if word[0].isalpha():

@@ -8,7 +8,6 @@ DecoderLayer.
 from typing import NamedTuple
 
 import keras
-from keras import ops
 
 from t2tlite.config import HParams
 from t2tlite.layers.attention import AttentionCache, MultiHeadAttention, Record
@@ -171,7 +170,7 @@ class DecoderLayer(TransformerLayer):
         """The cache to decode from the encoder's output [B, S, D], with room for
         `capacity` positions.
         """
-        batch = ops.shape(memory)[0]
+        batch = keras.ops.shape(memory)[0]
         rows = batch * beam_size if isinstance(batch, int) else None
         return LayerCache(
             self.self_attention.start_self(batch, capacity, beam_size),

@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from t2tlite import registry
 from t2tlite.metrics.corpus_metrics import (
     OF_TASK,
     Scoring,
     corpus_scores,
     make_metrics,
 )
-from t2tlite.registry import register_task
+from t2tlite.registry import get_task, register_task
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.normalisation import normalise
@@ -136,7 +135,7 @@ def open_task(name: str, options: Mapping[str, object]) -> Task:
     """The task of this name for a problem with these options; ValueError if no such
     task is registered.
     """
-    task: Task = registry.get_task(name).from_options(options)
+    task: Task = get_task(name).from_options(options)
     return task
 
 

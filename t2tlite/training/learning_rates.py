@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import keras
-from keras import ops
 
 from t2tlite.config import HParams
 from t2tlite.schedules import SCHEDULES
@@ -41,11 +40,11 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Tensor) -> Tensor:
         """The rate of the update that follows `step` completed ones."""
         return SCHEDULES[self.schedule].rate(
-            ops.cast(step, "float32"),
+            keras.ops.cast(step, "float32"),
             self.hidden_size,
             self.warmup_steps,
             self.constant,
-            maximum=ops.maximum,
+            maximum=keras.ops.maximum,
         )
 
     def get_config(self) -> Config:

@@ -15,8 +15,7 @@ import t2tlite
 from t2tlite.decoding import constraints
 from t2tlite.decoding.slots import FORBIDDEN
 from t2tlite.metrics.comparison import paired_bootstrap
-from t2tlite.metrics.corpus_metrics import corpus_scores
-from t2tlite.metrics.papers_bleu import compound_split_bleu
+from t2tlite.metrics.corpus_metrics import compound_split_bleu, corpus_scores
 from t2tlite.tasks.task import Output, open_task
 
 SENTENCES = [

@@ -12,8 +12,7 @@ from t2tlite.bin import t2t_evalb
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output
 from t2tlite.trees.drawing import tree_svg
-from t2tlite.trees.evalb import score_sentence
-from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
+from t2tlite.trees.evalb import KEYWORDS, read_parameters, score_sentence
 from t2tlite.trees.linearise import LINEARISATIONS, TAGS
 from t2tlite.trees.restore import split_tokens
 from t2tlite.trees.tree import (

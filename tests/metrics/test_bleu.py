@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.metrics.corpus_metrics import CorpusScore, MetricOptions, corpus_scores
-from t2tlite.metrics.papers_bleu import (
+from t2tlite.metrics.corpus_metrics import (
+    CorpusScore,
+    MetricOptions,
     compound_split_bleu,
+    corpus_scores,
     moses_tokenize,
     multi_bleu,
     replace_unicode_punctuation,

@@ -3,7 +3,7 @@
 import pytest
 
 from t2tlite.trees import evalb as parsing
-from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
+from t2tlite.trees.evalb import COLLINS, EvalbParameters, read_parameters
 from t2tlite.trees.tree import Tree, parse_tree, read_parses
 
 # gold line, predicted line, then what EVALB with COLLINS.prm prints for them after the

@@ -16,7 +16,6 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import atomic_file, own_files, records, same_file
-from t2tlite.files.atomic_file import atomic_folder
 from t2tlite.programs.export.formats import ExportFormat, best_sequences
 from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
@@ -109,7 +108,7 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
     work = own_files.own(folder.with_name(f".{folder.name}.exporting"))
     with (
         own_files.only_process(work, "export to a folder"),
-        atomic_folder(folder, work, plan.check_replaceable) as unfinished,
+        atomic_file.atomic_folder(folder, work, plan.check_replaceable) as unfinished,
     ):
         say(f"Writing the model as {name} ...")
         with atomic_file.full_disk_is_named(folder), writing("The export", folder):

@@ -10,7 +10,6 @@ from t2tlite import registry
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.files import checkpoint_paths, own_files
-from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.machine import cores_each
 from t2tlite.models.ensemble import Ensemble
 from t2tlite.run_folder import RunFolder
@@ -88,10 +87,10 @@ def average_run(
     if dataset is None:
         return path, {}
     newest = folder.checkpoints()[-1]
-    candidates = {f"the newest (step {step_of(newest):,})": newest}
+    candidates = {f"the newest (step {checkpoint_paths.step_of(newest):,})": newest}
     for best in checkpoint_paths.list_checkpoints(folder.best_folder)[-1:]:
-        if step_of(best) != step_of(newest):
-            candidates[f"the best (step {step_of(best):,})"] = best
+        if checkpoint_paths.step_of(best) != checkpoint_paths.step_of(newest):
+            candidates[f"the best (step {checkpoint_paths.step_of(best):,})"] = best
     candidates["the average"] = path
     return path, dev_losses(folder, candidates, dataset)
 
