@@ -74,17 +74,14 @@ def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language
     assert [line.partition("|")[0] for line in lines] == ["BLEU", "chrF2", "TER"]
 
 
-def test_confidence_intervals_are_those_of_sacrebleus_command(
-    fixtures, capsys, monkeypatch
-):
+def test_confidence_intervals_are_sacrebleus(fixtures, capsys, monkeypatch):
     hyp, ref = (f"{fixtures}/bleu/grammar_ende.{end}" for end in ("hyp", "ref"))
     theirs = ["-m", "bleu", "chrf", "-f", "text", "-w", "2", "--confidence"]
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     expected = sacrebleus(ref, "-i", hyp, *theirs)
     monkeypatch.delenv("SACREBLEU_SEED")
-    files = f"--translation={hyp}", f"--reference={ref}"
-    flags = "--metrics=bleu,chrf", "--confidence", "--seed=7"
-    ours = said(capsys, t2t_bleu, *files, *flags)
+    files = f"--translation={hyp}", f"--reference={ref}", "--seed=7"
+    ours = said(capsys, t2t_bleu, *files, "--metrics=bleu,chrf", "--confidence")
     assert "|bs:1000|seed:7|" in expected
     assert ours.out.splitlines() == [line.strip() for line in expected.splitlines()]
 
