@@ -43,8 +43,9 @@ class Glossary:
         """
         words = _whole_words(source)
         lowered = list(words)
-        untagged = _whole_words(SOURCE_TAGS.sub("", source, count=1))
-        for number in range(len(words) - len(untagged), len(words)):
+        untagged = SOURCE_TAGS.sub("", source, count=1)
+        tags = source.removesuffix(untagged)
+        for number in range(len(_whole_words(tags)), len(words)):
             word = words[number]
             if word[0].isalpha():
                 lowered[number] = word[0].lower()[0] + word[1:]

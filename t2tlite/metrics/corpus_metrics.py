@@ -127,13 +127,15 @@ def corpus_scores(
         translations, references, *more_references
     )
     draws = BOOTSTRAP_SAMPLES if options.confidence else 1
+    # threads that train or decode may read the environment, which `seeded` changes
+    resampling = seeded(seed) if options.confidence else contextlib.nullcontext()
     scores = []
-    for metric in make_metrics(metrics, options):
-        with seeded(seed):
+    with resampling:
+        for metric in make_metrics(metrics, options):
             result = metric.corpus_score(
                 translations, all_references, n_bootstrap=draws
             )
-        scores.append(CorpusScore(result, str(metric.get_signature())))
+            scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
 
 

@@ -114,6 +114,37 @@ COLLINS = EvalbParameters(
 )
 
 
+def read_parameters(path: str | Path) -> EvalbParameters:
+    """Reads a parameter file of EVALB, such as its COLLINS.prm.
+
+    A line is a keyword and its values, or a comment that starts with "#". Raises
+    ValueError with file and line for any other line. A parameter that the file does not
+    set has its default. DEBUG and MAX_ERROR have no effect.
+    """
+    fields: dict[str, Any] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        keyword, *values = line.split() or ["#"]
+        if keyword.startswith("#"):
+            continue
+        field = KEYWORDS.get(keyword)
+        is_number = field in ("labelled", "cutoff_length")
+        is_pair = keyword.startswith("EQ_")
+        form = r"\S+ \S+" if is_pair else r"\S+"
+        if is_number:
+            form = "[0-9]{1,9}"
+        if field is None or not re.fullmatch(form, " ".join(values)):
+            raise ValueError(
+                f"{path}, line {number}: a parameter of EVALB with its labels or"
+                f" number, or a # comment, is required. Received: {line!r:.80}."
+            )
+        if is_number:
+            fields[field] = int(values[0])
+        elif field:
+            value = tuple(values) if is_pair else values[0]
+            fields[field] = fields.get(field, frozenset()) | {value}
+    return EvalbParameters(**fields)
+
+
 class SentenceScore(NamedTuple):
     """A line of EVALB's table. An error or skipped sentence has only a length and a
     status.
@@ -409,34 +440,3 @@ def _count_crossing(gold: list[Bracket], predicted: list[Bracket]) -> int:
 
 def _percent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
-
-
-def read_parameters(path: str | Path) -> EvalbParameters:
-    """Reads a parameter file of EVALB, such as its COLLINS.prm.
-
-    A line is a keyword and its values, or a comment that starts with "#". Raises
-    ValueError with file and line for any other line. A parameter that the file does not
-    set has its default. DEBUG and MAX_ERROR have no effect.
-    """
-    fields: dict[str, Any] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        keyword, *values = line.split() or ["#"]
-        if keyword.startswith("#"):
-            continue
-        field = KEYWORDS.get(keyword)
-        is_number = field in ("labelled", "cutoff_length")
-        is_pair = keyword.startswith("EQ_")
-        form = r"\S+ \S+" if is_pair else r"\S+"
-        if is_number:
-            form = "[0-9]{1,9}"
-        if field is None or not re.fullmatch(form, " ".join(values)):
-            raise ValueError(
-                f"{path}, line {number}: a parameter of EVALB with its labels or"
-                f" number, or a # comment, is required. Received: {line!r:.80}."
-            )
-        if is_number:
-            fields[field] = int(values[0])
-        elif field:
-            value = tuple(values) if is_pair else values[0]
-            fields[field] = fields.get(field, frozenset()) | {value}
-    return EvalbParameters(**fields)

@@ -1,5 +1,7 @@
 """Exact match, token accuracy, WER and PER, by hand."""
 
+import os
+
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
@@ -79,6 +81,21 @@ def test_lines_with_signatures():
     start = "exact_match|nrefs:1|case:mixed|tok:white-space|version:t2tlite-"
     assert str(exact).startswith(start)
     assert str(exact).endswith(" = 50.00")
+
+
+def test_only_resampling_changes_the_environment(monkeypatch):
+    """Threads that train may read it while text is scored."""
+    seeds = []
+
+    class Reading(CHRF):
+        def corpus_score(self, *texts, **options):
+            seeds.append(os.environ.get("SACREBLEU_SEED"))
+            return super().corpus_score(*texts, **options)
+
+    monkeypatch.setattr(registry, "_metrics", {"reading": lambda options: Reading()})
+    for confidence in (False, True):
+        values(["a"], ["a"], names=["reading"], confidence=confidence)
+    assert seeds == [None, "12345"]
 
 
 def test_systems_are_compared(monkeypatch):

@@ -78,10 +78,9 @@ def words_answer(attention: Attention, source: str, tag_words: int = 0) -> bytes
     """The words of both texts, and a row of weights for each target word.
 
     `source` is the text as it was sent; the model's source has `tag_words` words before
-    it. Weights between words follow the rule of
-    decoding/alignment.py, except that all pieces of a word count. Rows are scaled to
-    sum to 1. A word without a piece, such as a zero-width space that the vocabulary
-    drops, is left out.
+    it. Weights between words follow the rule of decoding/alignment.py, except that all
+    pieces of a word count. Rows are scaled to sum to 1. A word without a piece, such as
+    a zero-width space that the vocabulary drops, is left out.
     """
     sources = _pieces_of_words(source, attention.source_words, tag_words)
     targets = _pieces_of_words(attention.target, attention.target_words)
