@@ -88,9 +88,9 @@ def test_n_best(decode, model, tmp_path):
     tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
     [expected] = model.score(["red cat sees dog"], ["katze rot hund sieht"])
     log_prob = float(lines[1][2].removeprefix("log_prob= "))
-    assert log_prob == pytest.approx(expected, abs=1e-5)
+    assert log_prob == pytest.approx(expected, abs=1e-4)
     score = expected / ((5 + tokens) / 6) ** 0.6
-    assert scores[0] == pytest.approx(score, abs=1e-5)
+    assert scores[0] == pytest.approx(score, abs=1e-4)
 
 
 def test_split_is_scored_and_shown(tiny_run, decode, capsys):

@@ -64,8 +64,8 @@ def test_jsonl(written, model, monkeypatch, alignments):
             tokens = model.target_encoder.pieces(output.ids)
             shown = {
                 "text": output.text,
-                "log_prob": pytest.approx(output.log_prob, abs=1e-5),
-                "score": pytest.approx(output.score, abs=1e-5),
+                "log_prob": pytest.approx(output.log_prob, abs=1e-4),
+                "score": pytest.approx(output.score, abs=1e-4),
                 "tokens": tokens,
             }
             expected.append(
@@ -93,8 +93,8 @@ def test_scores_as_json_have_both_values(written, model):
         assert json.loads(line) == {
             "source": source,
             "target": target,
-            "log_prob": pytest.approx(log_prob, abs=1e-5),
-            "score": pytest.approx(log_prob / ((5 + tokens) / 6) ** 0.6, abs=1e-5),
+            "log_prob": pytest.approx(log_prob, abs=1e-4),
+            "score": pytest.approx(log_prob / ((5 + tokens) / 6) ** 0.6, abs=1e-4),
         }
     (line,) = written(
         ["cat\tkatze"], kind=ScoreJob, t2t_rules=True, output_format="jsonl"
