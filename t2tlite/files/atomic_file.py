@@ -69,9 +69,11 @@ def full_disk_is_named(path: str | Path) -> Iterator[None]:
 
 
 def check_name(path: str | Path) -> None:
-    """Raises ValueError for a path that is not UTF-8 on the disk: neither TensorFlow
-    nor a record can name it.
+    """Raises ValueError for an empty path, and for one that is not UTF-8 on the disk:
+    neither TensorFlow nor a record can name it.
     """
+    if path == "":
+        raise ValueError("A path must not be empty: '.' is the current folder.")
     name = os.path.abspath(path)
     with contextlib.suppress(UnicodeEncodeError):
         if os.fsencode(name) == name.encode():
