@@ -197,9 +197,10 @@ def atomic_folder(
     _recover(target, old)
     try:
         check()
-        new.mkdir(parents=True)
-        yield new
-        synchronise(new)
+        with full_disk_is_named(target):
+            new.mkdir(parents=True)
+            yield new
+            synchronise(new)
         if target.exists():
             target.rename(old)
         new.rename(target)
