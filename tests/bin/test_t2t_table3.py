@@ -152,7 +152,7 @@ def test_another_seed_has_its_folder(tiny_run, swept):
     [
         ("--rows=l2", "Row l2 of Table 3 needs a multiple of 3 as num_hidden_layers"),
         ("--rows=", "--rows must be given."),
-        ("--rows=base --seeds=1,one", "--seeds must be a whole number. Received: 'one'."),
+        ("--rows=base --seeds=1,one", "must be a whole number. Received: 'one'."),
         ("--output_dir=", "--output_dir must be given."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],

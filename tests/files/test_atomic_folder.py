@@ -32,11 +32,8 @@ def build(target, work, content, check=lambda: None, error=None):
 
 def contents(folder):
     """The content of every file below a folder by its path there."""
-    files = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            files[str(path.relative_to(folder))] = path.read_text()
-    return files
+    files = filter(Path.is_file, folder.rglob("*"))
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
 @pytest.mark.parametrize("earlier", [None, {}, {"cellar/beer": "old", "attic": "old"}])
