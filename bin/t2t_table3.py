@@ -60,8 +60,9 @@ class Table3Flags(
     output_dir: str | None = optional_field(
         str, "Folder of the table, in which each row has a run."
     )
-    rows: tuple[str, ...] | None = optional_field(
-        tuple, "Rows and groups (A to E), comma-separated; by default all but big."
+    rows: tuple[str, ...] = checked_field(
+        tuple(row.name for row in ROWS if row.name != "big"),
+        "Rows and groups (A to E), comma-separated.",
     )
     seeds: tuple[str, ...] = checked_field(
         ("1",), "Train each row with each of these seeds, comma-separated."
@@ -105,12 +106,12 @@ def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
     """
-    require(problem=flags.problem, seeds=flags.seeds)
+    require(problem=flags.problem, rows=flags.rows, seeds=flags.seeds)
     folder = Path(flags.output_dir or "")
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
         check_apart(folder, groups.data_folder(flags), flags.problem)
-    rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
+    rows = select(flags.rows)
     runs = []
     for seed in dict.fromkeys(flags.seeds):
         for row in rows:

@@ -80,8 +80,8 @@ class RunFolder:
 
     def __init__(self, path: str | Path, *, writes: bool = True) -> None:
         self.writes = writes
-        self.path = path = Path(path).expanduser()
         check_name(path)
+        self.path = path = Path(path).expanduser()
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:

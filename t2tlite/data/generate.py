@@ -200,7 +200,7 @@ class DataBuild:
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
         folders = (self.folder, *self.folder.absolute().parents)
-        existing = next(filter(Path.is_dir, folders))
+        existing = next(filter(Path.exists, folders))  # a file is an error
         # without a name, so that a kill leaves nothing
         with tempfile.TemporaryFile(dir=existing) as spool:
             sample = self.read_corpus(spool)

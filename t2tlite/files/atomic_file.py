@@ -69,9 +69,11 @@ def full_disk_is_named(path: str | Path) -> Iterator[None]:
 
 
 def check_name(path: str | Path) -> None:
-    """Raises ValueError for a path that is not UTF-8 on the disk: neither TensorFlow
-    nor a record can name it.
+    """Raises ValueError for an empty path, and for one that is not UTF-8 on the disk:
+    neither TensorFlow nor a record can name it.
     """
+    if path == "":
+        raise ValueError("A path must not be empty: '.' is the current folder.")
     name = os.path.abspath(path)
     with contextlib.suppress(UnicodeEncodeError):
         if os.fsencode(name) == name.encode():
@@ -195,9 +197,10 @@ def atomic_folder(
     _recover(target, old)
     try:
         check()
-        new.mkdir(parents=True)
-        yield new
-        synchronise(new)
+        with full_disk_is_named(target):
+            new.mkdir(parents=True)
+            yield new
+            synchronise(new)
         if target.exists():
             target.rename(old)
         new.rename(target)

@@ -20,6 +20,7 @@ from t2tlite.training.checkpoints import diverged, writing
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # between readings of the losses from the devices
+EVENTS = "TensorBoard events"  # in an error
 LINE_SECONDS = 30.0  # between lines that show them if stderr is not a terminal
 
 
@@ -40,7 +41,8 @@ class Progress:
     def __post_init__(self, start: int, stop: int) -> None:
         self._events = tf.summary.create_noop_writer()
         if self.run.writes:
-            self._events = tf.summary.create_file_writer(str(self.run))
+            with writing(EVENTS, self.run):
+                self._events = tf.summary.create_file_writer(str(self.run))
         self._bar = tqdm(
             total=stop,
             initial=start,
@@ -64,8 +66,7 @@ class Progress:
 
     @contextlib.contextmanager
     def _recording(self) -> Iterator[None]:
-        folder = self.run.path
-        with writing("TensorBoard events", folder), self._events.as_default():
+        with writing(EVENTS, self.run), self._events.as_default():
             yield
 
     def step(self, step: int, result: StepResult) -> None:

@@ -148,17 +148,18 @@ def test_another_seed_has_its_folder(tiny_run, swept):
 
 
 @pytest.mark.parametrize(
-    ("flag", "message"),
+    ("flags", "message"),
     [
         ("--rows=l2", "Row l2 of Table 3 needs a multiple of 3 as num_hidden_layers"),
-        ("--seeds=1,one", "--seeds must be a whole number. Received: 'one'."),
+        ("--rows=", "--rows must be given."),
+        ("--rows=base --seeds=1,one", "must be a whole number. Received: 'one'."),
         ("--output_dir=", "--output_dir must be given."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
 )
-def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
+def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flags, message):
     monkeypatch.chdir(tmp_path)
-    assert command(tiny_run, tmp_path / "refused", "--rows=base", flag) == 1
+    assert command(tiny_run, tmp_path / "refused", *flags.split()) == 1
     assert not (tmp_path / "refused").exists()
     assert message in capsys.readouterr().err
 

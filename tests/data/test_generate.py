@@ -61,9 +61,11 @@ def test_text_is_read_once(tmp_path):
     text = hashlib.sha256()
     for split in ("train", "dev", "test"):
         lines = "".join(f"{source}\n{target}\n" for source, target in yielded[split])
-        digest = hashlib.sha256(lines.encode()).digest()
-        text.update(f"{split}\n".encode() + digest)
+        text.update(f"{split}\n".encode() + hashlib.sha256(lines.encode()).digest())
     assert data.manifest.text_sha256 == text.hexdigest()
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="file"):  # before any is read
+        generate(Shuffled(), tmp_path / "file")
 
 
 def test_manifest(tmp_path):

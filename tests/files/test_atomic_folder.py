@@ -1,5 +1,6 @@
 """Folders that appear complete or not at all."""
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -20,22 +21,19 @@ def work(tmp_path):
     return tmp_path / ".house.building"
 
 
-def build(target, work, content, check=lambda: None, interrupt=False):
+def build(target, work, content, check=lambda: None, error=None):
     with atomic_folder(target, work, check) as unfinished:
         assert list(unfinished.iterdir()) == []
         (unfinished / "cellar").mkdir()
         (unfinished / "cellar" / "wine").write_text(content)
-        if interrupt:
-            raise KeyboardInterrupt
+        if error:
+            raise error
 
 
 def contents(folder):
     """The content of every file below a folder by its path there."""
-    files = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            files[str(path.relative_to(folder))] = path.read_text()
-    return files
+    files = filter(Path.is_file, folder.rglob("*"))
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
 @pytest.mark.parametrize("earlier", [None, {}, {"cellar/beer": "old", "attic": "old"}])
@@ -66,8 +64,10 @@ def test_files_are_on_the_disk_before_they_move(target, work, monkeypatch):
 
 def test_an_exception_leaves_the_earlier_folder(target, work):
     build(target, work, "red")
-    with pytest.raises(KeyboardInterrupt):
-        build(target, work, "white", interrupt=True)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    for error, message in ((full, f"device: '{target}'$"), (KeyboardInterrupt(), "^$")):
+        with pytest.raises(type(error), match=message):
+            build(target, work, "white", error=error)
     assert contents(target.parent) == {"house/cellar/wine": "red"}
     assert not work.exists()
 

@@ -26,6 +26,7 @@ from t2tlite.training.checkpoints import (
     restore_weights,
     write_weights,
 )
+from t2tlite.training.progress import Progress
 
 
 def dense(width=3, layers=("dense",)):
@@ -82,11 +83,12 @@ def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
     full = tf.errors.ResourceExhaustedError(None, None, reason)
     saved, _ = checkpoints(run, dense())
     monkeypatch.setattr(tf.train.Checkpoint, "write", mock.Mock(side_effect=full))
-    message = (
-        r"^model\.ckpt-7 must fit .*/run\. Received: \S+; No space left on device\."
-    )
-    with pytest.raises(OSError, match=message):
+    message = r" must fit .*/run\. Received: \S+; No space left on device\."
+    with pytest.raises(OSError, match=rf"^model\.ckpt-7{message}"):
         saved.save(7)
+    monkeypatch.setattr(tf.summary, "create_file_writer", mock.Mock(side_effect=full))
+    with pytest.raises(OSError, match=rf"^TensorBoard events{message}"):
+        Progress(saved._run, keras.optimizers.Adam(), 0, 7)
 
 
 def test_newest_is_restored_with_optimizer_and_step(tmp_path):
@@ -106,11 +108,10 @@ def test_newest_is_restored_with_optimizer_and_step(tmp_path):
 
 
 def test_as_many_are_kept_as_asked(tmp_path):
-    model = dense()
-    saved, _ = checkpoints(tmp_path, model, keep=2)
+    saved, _ = checkpoints(tmp_path, dense(), keep=2)
     for step in (1, 2, 3):
         saved.save(step)
-    saved, _ = checkpoints(tmp_path, model, keep=2)  # another process resumes
+    saved, _ = checkpoints(tmp_path, dense(), keep=2)  # another process resumes
     saved.restore()
     saved.save(4)
     assert [step_of(path) for path in list_checkpoints(tmp_path)] == [3, 4]

@@ -111,7 +111,7 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
         atomic_file.atomic_folder(folder, work, plan.check_replaceable) as unfinished,
     ):
         say(f"Writing the model as {name} ...")
-        with atomic_file.full_disk_is_named(folder), writing("The export", folder):
+        with writing("The export", folder):
             facts = plan.format.write(model, unfinished, decoding)
         records.write_record(unfinished / RECORD, record)
         facts = {

@@ -117,6 +117,11 @@ class SavedModelFormat(ExportFormat):
     ) -> ReadmeFacts:
         from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
 
+        if "[" in str(folder):  # of a pattern to TensorFlow
+            raise ValueError(
+                "TensorFlow loads no SavedModel from a path with '['. Received:"
+                f" {folder}. Use another export_dir, or format=ctranslate2."
+            )
         with quiet_stderr():  # SentencePiece prints messages
             save_graph(model, keras_model(model), decoding, folder / VERSION)
         return {}

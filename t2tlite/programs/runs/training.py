@@ -258,6 +258,11 @@ def _changed_hparams(
     if isinstance(hparams, str):
         named: HParams = registry.get_hparams(hparams)
         return named
+    if not isinstance(hparams, Mapping):
+        raise TypeError(
+            "hparams must be a set's name, HParams or a dict of changes. Received:"
+            f" {hparams!r:.80}."
+        )
     base = run_hparams(folder, warm_start_from) or HParams()
     base.check_names(hparams)
     return dataclasses.replace(base, **hparams)
