@@ -57,7 +57,6 @@ from t2tlite.run_records import (
     Identity,
     RunCost,
     RunFile,
-    TrainedWith,
 )
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
@@ -103,10 +102,6 @@ class RunFolder:
     @property
     def averaged_folder(self) -> Path:
         return self.own(AVERAGED)
-
-    @property
-    def report_files(self) -> tuple[Path, Path]:
-        return self.own("report.html"), self.own("report.md")
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
         """A file of a decoding: its outputs, or by another ending its sources,
@@ -250,9 +245,6 @@ class RunFolder:
         """Writes a record of a kind that has a `file`."""
         if self.writes:
             write_record(self.own(record.file), record)
-
-    def trained_with(self) -> TrainedWith | None:
-        return self.read(TrainedWith)
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""

@@ -40,10 +40,10 @@ class Identity:
         """Returns the identity of a run on this data with these hparams."""
         fields: dict[str, Any] = {"random_seed": random_seed}
         if manifest:
-            hashes = manifest.vocabulary_sha256.split("+")
             fields["problem"] = manifest.name
             fields["languages"] = "-".join(manifest.language_pair)
-            fields["vocabulary"] = "+".join(each[:SHOWN_DIGITS] for each in hashes)
+            hashes = [entry.sha256[:SHOWN_DIGITS] for entry in manifest.vocabularies]
+            fields["vocabulary"] = "+".join(dict.fromkeys(hashes))
             fields["target_space"] = manifest.target_space
             if manifest.splits:
                 fields["pairs"] = manifest.pairs_sha256[:SHOWN_DIGITS]

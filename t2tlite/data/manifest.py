@@ -195,14 +195,6 @@ class RunManifest(Manifest):
         return source.size, target.size
 
     @property
-    def vocabulary_sha256(self) -> str:
-        """Identifies the vocabularies by their content: one hash, or
-        `SOURCE+TARGET`.
-        """
-        source, target = self.vocabularies
-        return "+".join(dict.fromkeys([source.sha256, target.sha256]))
-
-    @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
         hashes = []
@@ -215,14 +207,6 @@ class RunManifest(Manifest):
     def language_pair(self) -> tuple[str, str]:
         pair = self.languages.source, self.languages.target
         return pair[::-1] if self.reverse else pair
-
-    @property
-    def has_one_vocabulary(self) -> bool:
-        """Whether an id means the same token in source and target: by content, since
-        vocabularies of the same size can differ.
-        """
-        source, target = self.vocabularies
-        return source.sha256 == target.sha256
 
     @property
     def dev_sets(self) -> dict[str, str]:

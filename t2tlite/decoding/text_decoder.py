@@ -119,7 +119,7 @@ class TextDecoder:
         starts = list(map(str.strip, prefix))
         _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
         source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
-        prefixes = self._encode(self.target_encoder, starts, rules.strips, origin)
+        prefixes = self._encode(self.target_encoder, starts, origin=origin)
         to_decode = []
         columns = sources, source_ids, prefixes, terms
         for source, ids, start, rows in zip(*columns, strict=True):
@@ -187,7 +187,6 @@ class TextDecoder:
         targets: Sequence[str],
         options: DecodeHParams,
         done: Done | None = None,
-        origin: Origin = NO_FILE,
     ) -> list[Output]:
         """The targets as hypotheses: tokens, log-probability (natural, EOS included),
         score under `options`.
@@ -198,8 +197,8 @@ class TextDecoder:
         _check_pairs("source needs a target", sources, targets)
         rules = rules_of(options)
         sources = list(map(self.task_under(options).source, sources))
-        source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
-        target_ids = self._encode(self.target_encoder, targets, rules.strips, origin)
+        source_ids = self._encode(self.source_encoder, sources, rules.strips)
+        target_ids = self._encode(self.target_encoder, targets, rules.strips)
         log_probs = self.engine.score(source_ids, target_ids, options, done)
         hypotheses = []
         for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):

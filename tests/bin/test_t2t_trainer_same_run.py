@@ -15,6 +15,7 @@ import t2tlite
 from t2tlite.bin import t2t_trainer
 from t2tlite.files.own_files import only_process
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import TrainedWith
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
@@ -70,12 +71,12 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
     tiny_run, tiny_run_copy, no_training, capsys
 ):
     run = RunFolder(tiny_run_copy)
-    trained_with = run.trained_with()
+    trained_with = run.read(TrainedWith)
     run.write(dataclasses.replace(trained_with, replicas=4, global_batch_tokens=4096))
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     changed = "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 repl"
     assert changed in capsys.readouterr().err
-    assert run.trained_with().global_batch_tokens == 1024
+    assert run.read(TrainedWith).global_batch_tokens == 1024
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     assert "Changed global batch" not in capsys.readouterr().err
 
@@ -147,7 +148,7 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
     run_command(t2t_trainer, *flags, start, "--train_steps=3")
     assert capsys.readouterr().err.count("Starting from the weights") == 1
     assert RunFolder(run).hparams() == before
-    trained_with = RunFolder(run).trained_with()
+    trained_with = RunFolder(run).read(TrainedWith)
     assert trained_with.warm_start_from == f"{tiny_run_copy}/model.ckpt-120"
 
 

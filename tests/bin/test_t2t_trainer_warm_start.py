@@ -25,6 +25,7 @@ from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import notes_on_checkpoint, run_dataset
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import TrainedWith
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
 from t2tlite.training.signals import STOPPING
@@ -229,7 +230,7 @@ def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at)
     assert losses == {0: 0.9, 2: 2.0, 4: 0.5}
     assert folder.best().step == 4
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
-    assert folder.trained_with().warm_start_from == f"{tiny_run.run}/model.ckpt-120"
+    assert folder.read(TrainedWith).warm_start_from == f"{tiny_run.run}/model.ckpt-120"
     assert_same_weights(run / "model.ckpt-0", tiny_run.run / "model.ckpt-120")
 
 

@@ -19,6 +19,7 @@ from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import TrainedWith
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.learning_rates import make_optimizer
 from t2tlite.training.train_step import (
@@ -157,5 +158,5 @@ def test_a_process_divides_the_cpu_among_its_replicas(tiny_run, tmp_path):
     command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *flags]
     subprocess.run(command, check=True, timeout=300)
     folder = RunFolder(tmp_path / "run")
-    assert folder.trained_with().replicas == 2
+    assert folder.read(TrainedWith).replicas == 2
     assert folder.hparams().global_batch_tokens == 512

@@ -99,7 +99,7 @@ def write_report(run: RunFolder) -> tuple[Path, Path]:
         unshown = f"The outputs of {decodes[0].name} cannot be shown. "
         source = run, decodes[0], missing
         facts["samples"] = attempt(_samples, *source, consequence=unshown)
-    page, markdown = run.report_files
+    page, markdown = run.own("report.html"), run.own("report.md")
     drawn = render({**facts, "draws": True})
     write_text(page, to_html(facts["title"], drawn))
     write_text(markdown, render(facts))

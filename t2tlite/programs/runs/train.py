@@ -210,7 +210,7 @@ def _resumed_record(
     Raises ValueError for another model, problem, direction, vocabulary, seed or other
     pairs. Reports other hparams and another global batch.
     """
-    old = folder.trained_with() or new
+    old = folder.read(TrainedWith) or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
     now = Identity.of(dataset.manifest, hparams, new.random_seed)
     advice = (
@@ -247,15 +247,14 @@ def _check_shared_embeddings(hparams: HParams, dataset: Dataset) -> None:
     """Raises ValueError if source and target would share embeddings, but have different
     vocabularies, even of the same size.
     """
-    manifest = dataset.manifest
-    if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
-        return
-    source, target = manifest.vocabularies
-    raise ValueError(
-        "Shared embeddings need one vocabulary. Received:"
-        f" {dataset.folder / source.file} and {dataset.folder / target.file}. Give"
-        " --hparams=shared_embedding_and_softmax_weights=false."
-    )
+    source, target = dataset.manifest.vocabularies
+    is_shared = hparams.shared_embedding_and_softmax_weights
+    if is_shared and source.sha256 != target.sha256:
+        raise ValueError(
+            "Shared embeddings need one vocabulary. Received:"
+            f" {dataset.folder / source.file} and {dataset.folder / target.file}. Give"
+            " --hparams=shared_embedding_and_softmax_weights=false."
+        )
 
 
 def _setup(

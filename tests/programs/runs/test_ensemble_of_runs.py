@@ -108,7 +108,7 @@ def test_split_is_recorded_apart_from_the_single_run(tiny_run_copy, runs, capsys
     assert f"BLEU {record.scores['BLEU']:.2f}" in shown
     assert len(folder.decoded_lines(record)) == 40
     assert t2t_report.main([f"--output_dir={tiny_run_copy}"]) == 0
-    report = folder.report_files[1].read_text(encoding="utf-8")
+    report = (folder.path / "report.md").read_text(encoding="utf-8")
     assert "model.ckpt-120 in an ensemble of 2 runs" in report
 
 
