@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_DECODING_THREADS = 8  # each needs memory for its batch
+ROOT = Path("/")  # of the file system
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 _redirection = threading.Lock()  # file descriptor 2 is the process's
@@ -82,16 +83,14 @@ def cores_each(threads: int) -> int:
     return max(1, available_cores() // threads)
 
 
-def memory_limits(root: Path = Path("/")) -> Iterator[int]:
+def memory_limits() -> Iterator[int]:
     """Yields the limit of memory in bytes of this process's control group (cgroup v2),
     and of each group above it that has one.
-
-    `root` is where proc and sys/fs/cgroup are.
     """
-    for line in _lines(root / "proc/self/cgroup"):
+    for line in _lines(ROOT / "proc/self/cgroup"):
         if not line.startswith("0::"):
             continue
-        group = root / "sys/fs/cgroup" / line.removeprefix("0::/")
+        group = ROOT / "sys/fs/cgroup" / line.removeprefix("0::/")
         while group.name != "fs":
             for limit in _lines(group / "memory.max"):
                 if limit != "max":
@@ -99,46 +98,44 @@ def memory_limits(root: Path = Path("/")) -> Iterator[int]:
             group = group.parent
 
 
-def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:
-    """Whether a driver of NVIDIA's GPUs is installed: Linux lists it in `root`/proc, or
-    its program nvidia-smi is in a folder of `path`, by default the variable PATH.
+def has_nvidia_driver() -> bool:
+    """Whether a driver of NVIDIA's GPUs is installed: Linux lists it in /proc, or its
+    program nvidia-smi is in a folder of the variable PATH.
     """
-    listed = (root / "proc/driver/nvidia/version").exists()
-    return listed or shutil.which("nvidia-smi", path=path) is not None
+    listed = (ROOT / "proc/driver/nvidia/version").exists()
+    return listed or shutil.which("nvidia-smi") is not None
 
 
-def nvidia_models(root: Path = Path("/")) -> list[str]:
-    """The models of NVIDIA's GPUs that Linux lists in `root`/proc; without a list, the
-    name of the machine.
+def nvidia_models() -> list[str]:
+    """The models of NVIDIA's GPUs that Linux lists in /proc; without a list, the name
+    of the machine.
     """
     models: set[str] = set()
-    for file in root.glob("proc/driver/nvidia/gpus/*/information"):
+    for file in ROOT.glob("proc/driver/nvidia/gpus/*/information"):
         models.update(line for line in _lines(file) if line.startswith("Model:"))
     return sorted(models) or [platform.node()]
 
 
-def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def cpu_has_bfloat16() -> bool:
     """Whether the CPU has instructions for matrix products in bfloat16. Without them
     bfloat16 is slower than float32.
-
-    `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
-    return not _BFLOAT16.isdisjoint(cpu_flags(cpuinfo))
+    return not _BFLOAT16.isdisjoint(cpu_flags())
 
 
-def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def cpu_ends_at_avx2() -> bool:
     """Whether the CPU has AVX2 but not AVX-512. oneDNN's matrix products differ between
     the two.
-
-    `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
-    flags = cpu_flags(cpuinfo)
+    flags = cpu_flags()
     return "avx2" in flags and "avx512f" not in flags
 
 
-def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> set[str]:
-    """The instruction sets and other features of the CPU, as Linux names them."""
-    for line in _lines(cpuinfo):
+def cpu_flags() -> set[str]:
+    """The instruction sets and other features of the CPU, as Linux names them; none
+    where there is no /proc.
+    """
+    for line in _lines(ROOT / "proc/cpuinfo"):
         if line.startswith("flags"):
             return set(line.split())
     return set()

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from t2tlite import machine
 from t2tlite.machine import (
     apply_settings,
     cpu_ends_at_avx2,
@@ -21,6 +22,12 @@ NAMES = (
     "TF_CPU_ALLOCATOR_USE_BFC",
     "TF_CPU_BFC_MEM_LIMIT_IN_MB",
 )
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    return tmp_path
 
 
 def test_import_applies_settings_before_tensorflow_loads():
@@ -62,44 +69,45 @@ def test_what_the_user_set_is_kept(monkeypatch):
         ("", False, False),
     ],
 )
-def test_instructions_of_the_cpu(tmp_path, flags, fast, ends):
-    path = tmp_path / "cpuinfo"
-    assert not cpu_has_bfloat16(path)  # which does not exist
-    path.write_text(f"processor\t: 0\n{flags}")
-    assert (cpu_has_bfloat16(path), cpu_ends_at_avx2(path)) == (fast, ends)
+def test_instructions_of_the_cpu(root, flags, fast, ends):
+    assert not cpu_has_bfloat16()  # without a description
+    (root / "proc").mkdir()
+    (root / "proc/cpuinfo").write_text(f"processor\t: 0\n{flags}")
+    assert (cpu_has_bfloat16(), cpu_ends_at_avx2()) == (fast, ends)
 
 
-def test_nvidia_driver(tmp_path):
-    assert not has_nvidia_driver(tmp_path, str(tmp_path))
-    program = tmp_path / "nvidia-smi"
+def test_nvidia_driver(root, monkeypatch):
+    monkeypatch.setenv("PATH", str(root))
+    assert not has_nvidia_driver()
+    program = root / "nvidia-smi"
     program.touch(0o755)
-    assert has_nvidia_driver(tmp_path / "elsewhere", str(tmp_path))
+    assert has_nvidia_driver()
     program.unlink()
-    listed = tmp_path / "proc" / "driver" / "nvidia"
+    listed = root / "proc" / "driver" / "nvidia"
     listed.mkdir(parents=True)
-    assert not has_nvidia_driver(tmp_path, str(tmp_path))
+    assert not has_nvidia_driver()
     (listed / "version").touch()
-    assert has_nvidia_driver(tmp_path, str(tmp_path))
+    assert has_nvidia_driver()
 
 
-def test_nvidia_models(tmp_path):
-    assert nvidia_models(tmp_path) == [platform.node()]
+def test_nvidia_models(root):
+    assert nvidia_models() == [platform.node()]
     for number, model in enumerate(["H100 PCIe", "A100", "A100"]):
-        file = tmp_path / f"proc/driver/nvidia/gpus/0000:0{number}:00.0/information"
+        file = root / f"proc/driver/nvidia/gpus/0000:0{number}:00.0/information"
         file.parent.mkdir(parents=True)
         file.write_text(f"Model: \t\t NVIDIA {model}\nIRQ:   \t\t 42\n")
-    models = [line.split() for line in nvidia_models(tmp_path)]
+    models = [line.split() for line in nvidia_models()]
     assert models == [
         ["Model:", "NVIDIA", "A100"],
         ["Model:", "NVIDIA", "H100", "PCIe"],
     ]
 
 
-def test_memory_of_a_container(tmp_path):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("1:cpu:/other\n0::/job/step\n")
+def test_memory_of_a_container(root):
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text("1:cpu:/other\n0::/job/step\n")
     for name, limit in (("job/step", "max"), ("job", "5000000"), ("other", "1")):
-        path = tmp_path / "sys/fs/cgroup" / name / "memory.max"
+        path = root / "sys/fs/cgroup" / name / "memory.max"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{limit}\n")
-    assert list(memory_limits(tmp_path)) == [5_000_000]
+    assert list(memory_limits()) == [5_000_000]

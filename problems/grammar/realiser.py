@@ -5,7 +5,7 @@ English as a tree in the Penn Treebank's brackets, in German as text.
 import dataclasses
 import re
 import zlib
-from functools import cached_property
+from functools import cached_property, partial
 
 from t2tlite.problems.grammar.rules import WORDS, Language, Phrase
 
@@ -113,11 +113,8 @@ def _ending(table: str, phrase: Phrase, case: str) -> str:
     return ENDINGS[table][gender][case]
 
 
-def _relative_pronoun(phrase: Phrase, case: str) -> str:
-    return _ending("relative", phrase, case)
-
-
 ENGLISH = Language("english", {"finite": _english_finite, "vowel": _before_vowel})
 GERMAN = Language(
-    "german", {"relative_pronoun": _relative_pronoun, "words": _german_words}
+    "german",
+    {"relative_pronoun": partial(_ending, "relative"), "words": _german_words},
 )

@@ -7,7 +7,7 @@ repeat an earlier pair of the corpus, or whose target is the source.
 
 import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -169,10 +169,6 @@ def _checked_pair(pair: Any) -> Pair:
     return source, target
 
 
-def _no_findings() -> Counter[str]:
-    return Counter(dict.fromkeys(REASONS, 0))
-
-
 class PairAudit:
     """The findings in the training corpora of a problem: `counts`, by split and reason.
 
@@ -191,7 +187,7 @@ class PairAudit:
                 f"drop must name some of {', '.join(REASONS)}. Received:"
                 f" {', '.join(drop)}."
             )
-        self.counts: dict[str, Counter[str]] = defaultdict(_no_findings)
+        self.counts: dict[str, Counter[str]] = {}
         self._drop = [reason for reason in REASONS if reason in drop]
         self._targets_are_text = targets_are_text
         self._sources: set[int] = set()  # of dev and test
@@ -225,6 +221,7 @@ class PairAudit:
                 filled.append(pair)
                 texts.append(tuple(map(normalise, pair)))
         repeats = self._repeats(split, list(map(hash, texts)))
+        counts = self.counts.setdefault(split, Counter(dict.fromkeys(REASONS, 0)))
         kept = []
         for pair, (source, target), is_repeat in zip(
             filled, texts, repeats, strict=True
@@ -234,7 +231,7 @@ class PairAudit:
                 reasons.append("test_overlap")
             if source == target:
                 reasons.append("copies")
-            self.counts[split].update(reasons)
+            counts.update(reasons)
             to_drop = [reason for reason in reasons if reason in self._drop]
             if to_drop:
                 dropped[to_drop[0]] += 1
