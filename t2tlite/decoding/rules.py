@@ -29,7 +29,6 @@ class Rules:
     Attributes:
         depends_on_batch: whether an output also depends on the other sources of its
             batch.
-        strips: whether white space at both ends of a text is removed.
         keeps_sequences: whether outputs are the decoded sequences themselves.
         scores_per_token: whether `score` is a mean negative log-probability.
         penalises_unfinished: whether the scores of hypotheses without an EOS have a
@@ -39,7 +38,6 @@ class Rules:
     def __init__(self, of_t2t: bool) -> None:
         self._of_t2t = of_t2t
         self.depends_on_batch = of_t2t
-        self.strips = of_t2t
         self.keeps_sequences = of_t2t
         self.scores_per_token = of_t2t
         self.penalises_unfinished = not of_t2t

@@ -118,8 +118,8 @@ class TextDecoder:
         # white space at the end would be a piece of its own, which text never has
         starts = list(map(str.strip, prefix))
         _check_pairs("sentence needs a prefix, which may be empty", sources, starts)
-        source_ids = self._encode(self.source_encoder, sources, rules.strips, origin)
-        prefixes = self._encode(self.target_encoder, starts, origin=origin)
+        source_ids = self._encode(self.source_encoder, sources, origin)
+        prefixes = self._encode(self.target_encoder, starts, origin)
         to_decode = []
         columns = sources, source_ids, prefixes, terms
         for source, ids, start, rows in zip(*columns, strict=True):
@@ -197,8 +197,8 @@ class TextDecoder:
         _check_pairs("source needs a target", sources, targets)
         rules = rules_of(options)
         sources = list(map(self.task_under(options).source, sources))
-        source_ids = self._encode(self.source_encoder, sources, rules.strips)
-        target_ids = self._encode(self.target_encoder, targets, rules.strips)
+        source_ids = self._encode(self.source_encoder, sources)
+        target_ids = self._encode(self.target_encoder, targets)
         log_probs = self.engine.score(source_ids, target_ids, options, done)
         hypotheses = []
         for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):
@@ -289,7 +289,7 @@ class TextDecoder:
             for i, text in enumerate(texts):
                 # to encode all would be slow
                 if most_tokens(text) >= self.max_source_tokens:
-                    self._encode(encoder, [text], origin=origin.after(i))
+                    self._encode(encoder, [text], origin.after(i))
 
     def check_spelled(self, texts: Iterable[str], place: Callable[[int], str]) -> None:
         """Raises ValueError for a prefix, or a term of a glossary, that the target
@@ -315,14 +315,11 @@ class TextDecoder:
         self,
         encoder: TextEncoder,
         texts: Sequence[str],
-        strips: bool = False,
         origin: Origin = NO_FILE,
     ) -> list[list[int]]:
         """The token ids of each text. Raises TooLong, naming the line, if one has more
         than `max_source_tokens`.
         """
-        if strips:
-            texts = list(map(str.strip, texts))
         encoded = encoder.encode_batch(texts)
         for i, ids in enumerate(encoded):
             if len(ids) > self.max_source_tokens:

@@ -19,22 +19,9 @@ from t2tlite.layers.sublayer import forward_only
 from t2tlite.types import EOS, PAD, Seq2SeqModel, Tensor
 from t2tlite.vocabularies import normalisation, text_encoder
 
-# regular expressions and what they are replaced with, one after the other
-Replacements = tuple[tuple[str, str], ...]
-
 # what str.strip removes
-BEFORE = f"^[{normalisation.PLAIN_SPACES}]+"
-BEHIND = f"[{normalisation.PLAIN_SPACES}]+$"
-BLANK_AS_EMPTY: Replacements = ((f"{BEFORE}$", ""),)
-STRIP: Replacements = ((f"{BEFORE}|{BEHIND}", ""),)
-LINE: Replacements = ((text_encoder.LINE_SPACES.pattern, " "), *STRIP)
-
-
-def replaced(texts: Tensor, replacements: Replacements) -> Tensor:
-    """Strings after these replacements."""
-    for pattern, text in replacements:
-        texts = tf.strings.regex_replace(texts, pattern, text)
-    return texts
+SPACES = f"[{normalisation.PLAIN_SPACES}]+"
+ENDS = f"^{SPACES}|{SPACES}$"
 
 
 class SentencePieceText:
@@ -66,7 +53,10 @@ class SentencePieceText:
         ends = tf.cumsum(tf.cast(rows == EOS, tf.int32), axis=-1)
         tokens = tf.ragged.boolean_mask(rows, (ends == 0) & (rows != PAD))
         texts = self.tokenizer.detokenize(tokens)
-        return tf.reshape(replaced(texts, LINE), shape[:2])
+        line_spaces = text_encoder.LINE_SPACES.pattern
+        texts = tf.strings.regex_replace(texts, line_spaces, " ")
+        texts = tf.strings.regex_replace(texts, ENDS, "")
+        return tf.reshape(texts, shape[:2])
 
 
 @forward_only()
@@ -80,7 +70,6 @@ def save_graph(
     is TensorFlow Serving's default.
     """
     rules = rules_of(options)
-    prepare = STRIP if rules.strips else BLANK_AS_EMPTY
     limit = model.max_source_tokens
     longest_target = keras_model.hparams.max_positions or LONGEST_BUCKET
     extra_length = min(options.extra_length, LONGEST_BUCKET)
@@ -90,7 +79,8 @@ def save_graph(
 
     def translate(sentences: Tensor) -> dict[str, Tensor]:
         """The best hypotheses: texts, scores and log-probabilities [B, N]."""
-        rows = source.encode(replaced(sentences, prepare))
+        filled = tf.strings.regex_replace(sentences, f"^{SPACES}$", "")
+        rows = source.encode(filled)
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
         message = (
