@@ -2,22 +2,20 @@
 
 import dataclasses
 import itertools
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import regex
 
 from t2tlite.files.text_files import read_lines, shown
 from t2tlite.texts import check_text
 from t2tlite.vocabularies.normalisation import normalise
 
-# Or a punctuation mark, or another symbol. \0 stands for what belongs to the character
-# before it, such as a vowel sign of Hindi; Python does not count it as a letter.
-WORD = re.compile(r"\w[\w\0]*|[^\w\s]\0*")
-# the categories of these, marks and joiners
-PARTS = "Mn", "Mc", "Me", "Cf"
+# Or a punctuation mark, or another symbol. Marks (M) and joiners (Cf), such as a vowel
+# sign of Hindi, belong to the character before them; Python's \w leaves them out.
+WORD = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{N}_\p{M}\p{Cf}]*|\S[\p{M}\p{Cf}]*")
 # before a source, such as `<2de> ` or `<de> <formal> `
-SOURCE_TAGS = re.compile(r"\s*(<[^<>\s]+>\s*)*")
+SOURCE_TAGS = regex.compile(r"\s*(<[^<>\s]+>\s*)*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +112,5 @@ def terms_of(
 
 def _whole_words(text: str) -> list[str]:
     """The words of a text, its punctuation marks and symbols."""
-    text = normalise(text)
-    spelled = ""
-    for character in text:
-        is_part = unicodedata.category(character) in PARTS
-        spelled += "\0" if is_part else character
-    return [text[word.start() : word.end()] for word in WORD.finditer(spelled)]
+    words: list[str] = WORD.findall(normalise(text))
+    return words
