@@ -26,8 +26,7 @@ CHECKPOINT_PREFIX = "model.ckpt"
 NEWEST, BEST, AVERAGED = "newest", "best", "averaged"
 # the folder in which a checkpoint is written before it is moved to its place
 SAVING = ".saving"
-INDEX_FILE = re.compile(r"model\.ckpt-\d+\.index")
-DATA_FILE = re.compile(r"(model\.ckpt-\d+)\.data-\d+-of-\d+")
+FILE = re.compile(r"(model\.ckpt-\d+)\.(index|data-\d+-of-\d+)")
 
 
 def list_checkpoints(folder: Path) -> list[str]:
@@ -36,7 +35,7 @@ def list_checkpoints(folder: Path) -> list[str]:
     """
     checkpoints = []
     for path in folder.glob("*.index"):
-        if INDEX_FILE.fullmatch(path.name):
+        if FILE.fullmatch(path.name):
             checkpoints.append(str(path.with_suffix("")))
     return sorted(checkpoints, key=step_of)
 
@@ -152,7 +151,7 @@ def remove_unfinished(folder: Path) -> None:
     remove(own(folder / SAVING))
 
     def is_left(name: str) -> bool:
-        match = DATA_FILE.fullmatch(name)
+        match = FILE.fullmatch(name)
         return match is not None and not (folder / f"{match[1]}.index").exists()
 
     remove_files(folder, is_left)

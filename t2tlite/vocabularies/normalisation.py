@@ -21,10 +21,8 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Literal
 
 NFC, NFKC, NONE = "nfc", "nfkc", "none"
-FORMS: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}
 # of t2t-datagen; NONE leaves text as it is
 NORMALIZATIONS = (NFC, NFKC, NONE)
 
@@ -77,7 +75,8 @@ def compose(text: str, normalization: str) -> str:
     if normalization == NONE or text.isascii():
         return text
     text = BEFORE_JOINER.sub("", text.replace(SPACE_MARK, " "))
-    return unicodedata.normalize(FORMS[normalization], text)
+    form = normalization.upper()
+    return unicodedata.normalize(form, text)  # type: ignore[arg-type]
 
 
 def normalise(text: str, normalization: str = NFC) -> str:

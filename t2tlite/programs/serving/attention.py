@@ -56,17 +56,15 @@ def _answers(
     model: ServedModel,
     answer: Answer,
 ) -> list[bytes]:
-    """The answer for each pair of a sentence and its translation."""
-    answers = []
-    for source, target in pairs:
-        [tagged] = model.tagged([source])
-        pair = model.translator.sentence_pair(tagged, target)
-        limit = options.MAX_ATTENTION_TOKENS
-        tokens = len(pair.target_tokens) - 1
-        requests.check_limit("A sentence", tokens, limit, "tokens")
-        attention = model.translator.attention_of(pair)
-        answers.append(answer(attention, source, len(model.tag.split())))
-    return answers
+    """The answer for a sentence and its translation: one pair is computed at a time."""
+    [(source, target)] = pairs
+    [tagged] = model.tagged([source])
+    pair = model.translator.sentence_pair(tagged, target)
+    limit = options.MAX_ATTENTION_TOKENS
+    tokens = len(pair.target_tokens) - 1
+    requests.check_limit("A sentence", tokens, limit, "tokens")
+    attention = model.translator.attention_of(pair)
+    return [answer(attention, source, len(model.tag.split()))]
 
 
 def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
