@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_DECODING_THREADS = 8  # each needs memory for its batch
-ROOT = Path("/")  # of the file system
+LINUX_ROOT = Path("/")  # of the file system
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 _redirection = threading.Lock()  # file descriptor 2 is the process's
@@ -87,10 +87,10 @@ def memory_limits() -> Iterator[int]:
     """Yields the limit of memory in bytes of this process's control group (cgroup v2),
     and of each group above it that has one.
     """
-    for line in _lines(ROOT / "proc/self/cgroup"):
+    for line in _lines(LINUX_ROOT / "proc/self/cgroup"):
         if not line.startswith("0::"):
             continue
-        group = ROOT / "sys/fs/cgroup" / line.removeprefix("0::/")
+        group = LINUX_ROOT / "sys/fs/cgroup" / line.removeprefix("0::/")
         while group.name != "fs":
             for limit in _lines(group / "memory.max"):
                 if limit != "max":
@@ -102,7 +102,7 @@ def has_nvidia_driver() -> bool:
     """Whether a driver of NVIDIA's GPUs is installed: Linux lists it in /proc, or its
     program nvidia-smi is in a folder of the variable PATH.
     """
-    listed = (ROOT / "proc/driver/nvidia/version").exists()
+    listed = (LINUX_ROOT / "proc/driver/nvidia/version").exists()
     return listed or shutil.which("nvidia-smi") is not None
 
 
@@ -111,7 +111,7 @@ def nvidia_models() -> list[str]:
     of the machine.
     """
     models: set[str] = set()
-    for file in ROOT.glob("proc/driver/nvidia/gpus/*/information"):
+    for file in LINUX_ROOT.glob("proc/driver/nvidia/gpus/*/information"):
         models.update(line for line in _lines(file) if line.startswith("Model:"))
     return sorted(models) or [platform.node()]
 
@@ -135,7 +135,7 @@ def cpu_flags() -> set[str]:
     """The instruction sets and other features of the CPU, as Linux names them; none
     where there is no /proc.
     """
-    for line in _lines(ROOT / "proc/cpuinfo"):
+    for line in _lines(LINUX_ROOT / "proc/cpuinfo"):
         if line.startswith("flags"):
             return set(line.split())
     return set()

@@ -26,7 +26,7 @@ NAMES = (
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    monkeypatch.setattr(machine, "LINUX_ROOT", tmp_path)
     return tmp_path
 
 

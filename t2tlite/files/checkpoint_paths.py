@@ -26,7 +26,7 @@ CHECKPOINT_PREFIX = "model.ckpt"
 NEWEST, BEST, AVERAGED = "newest", "best", "averaged"
 # the folder in which a checkpoint is written before it is moved to its place
 SAVING = ".saving"
-FILE = re.compile(r"(model\.ckpt-\d+)\.(index|data-\d+-of-\d+)")
+CHECKPOINT_FILE = re.compile(r"(model\.ckpt-\d+)\.(index|data-\d+-of-\d+)")
 
 
 def list_checkpoints(folder: Path) -> list[str]:
@@ -35,7 +35,7 @@ def list_checkpoints(folder: Path) -> list[str]:
     """
     checkpoints = []
     for path in folder.glob("*.index"):
-        if FILE.fullmatch(path.name):
+        if CHECKPOINT_FILE.fullmatch(path.name):
             checkpoints.append(str(path.with_suffix("")))
     return sorted(checkpoints, key=step_of)
 
@@ -151,7 +151,7 @@ def remove_unfinished(folder: Path) -> None:
     remove(own(folder / SAVING))
 
     def is_left(name: str) -> bool:
-        match = FILE.fullmatch(name)
+        match = CHECKPOINT_FILE.fullmatch(name)
         return match is not None and not (folder / f"{match[1]}.index").exists()
 
     remove_files(folder, is_left)

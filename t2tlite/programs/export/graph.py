@@ -20,8 +20,8 @@ from t2tlite.types import EOS, PAD, Seq2SeqModel, Tensor
 from t2tlite.vocabularies import normalisation, text_encoder
 
 # what str.strip removes
-SPACES = f"[{normalisation.PLAIN_SPACES}]+"
-ENDS = f"^{SPACES}|{SPACES}$"
+BLANKS = f"[{normalisation.PLAIN_SPACES}]+"
+ENDS = f"^{BLANKS}|{BLANKS}$"
 
 
 class SentencePieceText:
@@ -79,7 +79,7 @@ def save_graph(
 
     def translate(sentences: Tensor) -> dict[str, Tensor]:
         """The best hypotheses: texts, scores and log-probabilities [B, N]."""
-        filled = tf.strings.regex_replace(sentences, f"^{SPACES}$", "")
+        filled = tf.strings.regex_replace(sentences, f"^{BLANKS}$", "")
         rows = source.encode(filled)
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))

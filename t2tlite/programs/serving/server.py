@@ -138,7 +138,7 @@ def allowed_connections(wanted: int) -> int:
         files = hard
     if 0 < soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    allowed = max(files - RESERVED_FILES, files // 4)
+    allowed = min(wanted, max(files - RESERVED_FILES, files // 4))
     if allowed < wanted:
         limit = f"This process may open {files:,} files (ulimit -n)"
         log(f"{limit}: there can be {allowed:,} connections, not {wanted:,}.")

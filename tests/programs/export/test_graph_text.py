@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from t2tlite.programs.export.graph import ENDS, SPACES, SentencePieceText
+from t2tlite.programs.export.graph import ENDS, BLANKS, SentencePieceText
 from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -17,7 +17,7 @@ def without(pattern, texts):
 def test_white_space_is_pythons():
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     expected = ["" if c.isspace() else c for c in characters]
-    assert without(f"^{SPACES}$", characters) == expected
+    assert without(f"^{BLANKS}$", characters) == expected
     texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
     assert without(ENDS, texts) == [text.strip() for text in texts]
 

@@ -135,3 +135,4 @@ def test_limit_of_open_files_bounds_connections(
         f"there can be {allowed:,} connections, not 1,000." in capsys.readouterr().err
     )
     assert said == (allowed < 1000)
+    assert allowed_connections(4) == 4
