@@ -46,7 +46,7 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
         str, f"Format of the export: {', '.join(formats.FORMATS)}."
     )
     overwrite: bool = checked_field(
-        False, "Replace an export in --export_dir; nothing else is ever replaced."
+        False, "Replace an export in --export_dir, with all that its folder holds."
     )
     languages: str = checked_field(
         "",

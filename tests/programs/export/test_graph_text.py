@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from t2tlite.programs.export.graph import ENDS, BLANKS, SentencePieceText
+from t2tlite.programs.export.graph import BLANKS, ENDS, SentencePieceText
 from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
