@@ -19,8 +19,8 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import diverged, writing
 from t2tlite.training.train_step import StepResult
 
-REPORT_SECONDS = 2.0  # between readings of the losses from the devices
 EVENTS = "TensorBoard events"  # in an error
+REPORT_SECONDS = 2.0  # between readings of the losses from the devices
 LINE_SECONDS = 30.0  # between lines that show them if stderr is not a terminal
 
 

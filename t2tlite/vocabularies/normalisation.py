@@ -75,8 +75,7 @@ def compose(text: str, normalization: str) -> str:
     if normalization == NONE or text.isascii():
         return text
     text = BEFORE_JOINER.sub("", text.replace(SPACE_MARK, " "))
-    form = normalization.upper()
-    return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+    return unicodedata.normalize("NFC" if normalization == NFC else "NFKC", text)
 
 
 def normalise(text: str, normalization: str = NFC) -> str:

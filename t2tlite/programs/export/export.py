@@ -53,7 +53,7 @@ class ExportPlan:
         atomic_file.check_name(self.folder)
         name = self.format.name
         check_supported(f"format={name}", self.format.supported, self.decoding)
-        self.format.check(self.run)
+        self.format.check(self.run, self.folder)
         self.check_replaceable()
         self.folder.parent.mkdir(parents=True, exist_ok=True)
 

@@ -72,9 +72,9 @@ class ExportFormat(CheckedFields, abc.ABC):
     compared: ClassVar[str] = "translations"
     compared_with: ClassVar[Mapping[str, Any]] = {}
 
-    def check(self, run: RunFolder) -> None:
+    def check(self, run: RunFolder, folder: Path) -> None:
         """Raises ValueError that names what the format cannot express, or the package
-        that it needs.
+        that it needs, and for a `folder` that it cannot be loaded from.
         """
 
     @abc.abstractmethod
@@ -101,7 +101,7 @@ class SavedModelFormat(ExportFormat):
     name = "saved_model"
     supported = CTranslate2Engine.supported | {"min_length", "no_repeat_ngram_size"}
 
-    def check(self, run: RunFolder) -> None:
+    def check(self, run: RunFolder, folder: Path) -> None:
         manifest = run.manifest()
         kinds = {entry.type for entry in manifest.vocabularies}
         if manifest.task == ParsingTask.name or kinds != {"sentencepiece"}:
@@ -111,17 +111,17 @@ class SavedModelFormat(ExportFormat):
             )
         if importlib.util.find_spec("tensorflow_text") is None:
             raise ValueError("format=saved_model needs the package tensorflow-text.")
+        if "[" in str(folder):  # of a pattern to TensorFlow
+            raise ValueError(
+                "TensorFlow loads no SavedModel from a path with '['. Received:"
+                f" {folder}. Use another export_dir, or format=ctranslate2."
+            )
 
     def write(
         self, model: TextDecoder, folder: Path, decoding: DecodeHParams
     ) -> ReadmeFacts:
         from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
 
-        if "[" in str(folder):  # of a pattern to TensorFlow
-            raise ValueError(
-                "TensorFlow loads no SavedModel from a path with '['. Received:"
-                f" {folder}. Use another export_dir, or format=ctranslate2."
-            )
         with quiet_stderr():  # SentencePiece prints messages
             save_graph(model, keras_model(model), decoding, folder / VERSION)
         return {}
@@ -151,7 +151,7 @@ class CTranslate2Format(ExportFormat):
         FLOAT32, "", choices=ctranslate2_engine.QUANTIZATIONS
     )
 
-    def check(self, run: RunFolder) -> None:
+    def check(self, run: RunFolder, folder: Path) -> None:
         ctranslate2_engine.import_ctranslate2()
         ctranslate2_engine.check_expressible(run.hparams())
 
@@ -197,8 +197,8 @@ class ArgosFormat(CTranslate2Format):
     compared = "greedy translations with ARGOS_COMPUTE_TYPE=auto"
     languages: str = checked_field("", "Such as en-de; by default the run's.")
 
-    def check(self, run: RunFolder) -> None:
-        super().check(run)
+    def check(self, run: RunFolder, folder: Path) -> None:
+        super().check(run, folder)
         manifest = run.manifest()
         pair = language_codes.pair_of_run(str(run), manifest, self.languages or None)
         note = language_codes.contradiction(str(run), manifest, pair)

@@ -201,7 +201,7 @@ def test_every_model_can_be_exported(model, name, tmp_path):
 
 
 def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
-    """Nothing is left."""
+    """Before anything is written."""
     target = tmp_path / "out[1]"
 
     def refused(*flags: str) -> str:
@@ -212,7 +212,7 @@ def test_refused(tiny_run_copy, tmp_path, capsys, monkeypatch):
     message = refused("--decode_hparams=sampling_method=random")
     assert "format=saved_model supports alpha, " in message
     assert "Received: sampling_method=random." in message
-    assert "no SavedModel from a path with '['. Received: " in refused()
+    assert f"no SavedModel from a path with '['. Received: {target}. " in refused()
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)  # as on Windows
     assert "needs the package tensorflow-text" in refused()
     change_manifest(tiny_run_copy, task="parsing")

@@ -243,7 +243,7 @@ def test_sentences_of_digits_alone():
 def test_a_plan_is_checked_before_the_model_is_loaded(
     tiny_run, quick, tmp_path, refused, monkeypatch
 ):
-    def refuse(run):
+    def refuse(run, folder):
         raise ValueError("Quick formats have no parsers.")
 
     quick("check", refuse)
