@@ -110,13 +110,14 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
         ({"trainsource": "train.en"}, ValueError, "A problem has no field 'trainsource'"),
         ({"train_source": ["train.en"] * 2}, ValueError, "must be equally many"),
         ({"data_dir": None}, TypeError, "not .*NoneType"),
+        ({"data_dir": ""}, ValueError, "A path must not be empty"),
     ],
 )  # fmt: skip
 def test_wrong_data(files, options, error, message):
     Path("dev.en").write_text("one line\n")
     with pytest.raises(error, match=message):
         t2tlite.prepare("parallel_text", **FILES | options)
-    assert not Path("data").exists()
+    assert not Path("data").exists() and not Path("parallel_text").exists()
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def open_dataset(
     Raises FileNotFoundError if there is no such data, and ValueError if its manifest is
     damaged or `data_dir` contains several problems and none is named.
     """
-    data_dir = Path(data_dir).expanduser()
     check_name(data_dir)
+    data_dir = Path(data_dir).expanduser()
     finished = []
     for path in sorted(data_dir.glob(f"*/{manifests.MANIFEST}")):
         if manifests.holds_data(path.parent):

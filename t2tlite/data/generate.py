@@ -149,8 +149,8 @@ def generate(
         pipeline.check()
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
+    atomic_file.check_name(data_dir)
     folder = Path(data_dir).expanduser() / problem.name()
-    atomic_file.check_name(folder)
     build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
     already_there = is_complete(problem, folder, tmp_dir)
     if not already_there:
