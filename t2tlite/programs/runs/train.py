@@ -61,7 +61,6 @@ def train_run(training: Training) -> list[str]:
     chosen = strategy.with_choices(hparams, replicas, steps, recorded)
     for line in strategy.device_lines(hparams, chosen, replicas, training.gpus):
         say(line)
-    say(f"The run is in {folder}.")
     try:
         with workers.lost_worker_is_an_error(replicas):
             # the chief first: others find the data that it makes in a shared folder
@@ -127,13 +126,14 @@ def _train(
             score = _dev_scorer(setup, dataset)
 
         def begin() -> None:
-            """Writes what the run is trained with."""
+            """Writes what the run is trained with, and says where."""
             entries = dataset.manifest.vocabulary_entries()
             vocabularies = [dataset.folder / entry.file for entry in entries]
             folder.create(hparams, dataset.manifest, vocabularies)
             folder.write_flags(training.command)
             folder.write(_environment(replicas))
             folder.write(trained_with)
+            say(f"The run is in {folder}.")
 
         setup = dataclasses.replace(
             setup,
