@@ -18,6 +18,7 @@ from t2tlite.metrics.corpus_metrics import (
     OF_TASK,
     Scoring,
     corpus_scores,
+    counts_errors,
     make_metrics,
 )
 from t2tlite.registry import get_task, register_task
@@ -122,6 +123,15 @@ class Score(NamedTuple):
                 shown[name] += f" ± {self.intervals[name]:.2f}"
         main = shown.pop(self.name)
         return f"{main} ({', '.join(shown.values())})" if shown else main
+
+
+def lower_is_better(name: str) -> bool:
+    """Whether the score that evaluations record under this name counts errors."""
+    try:
+        [metric] = make_metrics([name])
+    except ValueError:  # the name of the result alone, chrf2
+        return False
+    return counts_errors(metric)
 
 
 def signature_lines(signatures: Mapping[str, str]) -> list[str]:
