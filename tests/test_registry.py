@@ -233,6 +233,19 @@ def test_problem_written_for_tensor2tensor_is_answered(empty):
             approx_vocab_size = 2**13
 
 
+def test_option_that_is_not_a_field_is_refused():
+    class Undecorated(Problem):
+        vocab_type: str = "characters"
+
+    @dataclasses.dataclass(frozen=True)
+    class Untyped(Problem):
+        vocab_size = 4000
+
+    for problem in (Undecorated, Untyped):
+        with pytest.raises(ValueError, match=rf"{problem.__name__}\.vocab_\w+\. Give"):
+            problem()
+
+
 def test_decorator_with_a_name_is_answered(empty):
     for decorator in ("register_problem", "register_hparams", "register_task"):
         with pytest.raises(ValueError, match=r"decorator none\. .* from 'mine'"):
