@@ -157,6 +157,8 @@ class Task:
     outputs: ClassVar[str]
     # of the name of a file with references
     references_ending: ClassVar[str] = "ref"
+    # whether `source` and `choose` keep the words of texts, which can then be aligned
+    keeps_words: ClassVar[bool] = True
     # registered metrics of outputs, by which two runs are compared
     all_metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
 
@@ -330,6 +332,7 @@ class PronunciationTask(TextToTextTask):
 
     name = "pronunciation"
     outputs = "pronunciations"
+    keeps_words = False
     fast_metrics = ("exact_match", "wer", "per")
     all_metrics = fast_metrics
 

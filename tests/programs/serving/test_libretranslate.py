@@ -7,6 +7,8 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from running import running, served
 
+from t2tlite.tasks.task import open_task
+
 SENTENCE = "red cat sees dog"
 
 
@@ -118,7 +120,9 @@ def test_inline_tags_are_in_every_alternative(server, translator):
 IN_PIECES = "<b>[a-z ]+</b> katze hund sieht"
 
 
-def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypatch):
+def test_many_tags_times_alternatives_are_translated_in_pieces(
+    server, translator, monkeypatch
+):
     monkeypatch.setattr("t2tlite.programs.serving.options.MAX_PLACED_TAGS", 3)
     text = "<b>red</b> cat sees dog"
     answer = translate_html(server, text)
@@ -126,6 +130,10 @@ def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypat
     answer = translate_html(server, text, alternatives=1)
     assert re.fullmatch(IN_PIECES, answer["translatedText"])
     assert len(answer["alternatives"]) == 1
+    # the model's words are letters
+    monkeypatch.setattr(translator, "task", open_task("pronunciation", {}))
+    answer = translate_html(server, text)
+    assert re.fullmatch("<b>[a-z ]+</b> [a-z ]+", answer["translatedText"])
 
 
 def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
