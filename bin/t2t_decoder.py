@@ -230,6 +230,10 @@ def main(flags: DecoderFlags) -> None:
             raise ValueError("--beam_runner decodes with one run.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
+    if flags.problem not in (None, manifest.name):
+        raise ValueError(
+            f"--problem must be the run's, {manifest.name}. Received: {flags.problem}."
+        )
     options = translator.decode_options(manifest, flags.decode_hparams)
     features = PREFIXES, ALIGNMENTS, GLOSSARY
     used = [name for name in features if getattr(flags, name)]

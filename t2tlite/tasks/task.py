@@ -128,10 +128,9 @@ class Score(NamedTuple):
 def lower_is_better(name: str) -> bool:
     """Whether the score that evaluations record under this name counts errors."""
     try:
-        [metric] = make_metrics([name])
+        return counts_errors(*make_metrics([name]))
     except ValueError:  # the name of the result alone, chrf2
         return False
-    return counts_errors(metric)
 
 
 def signature_lines(signatures: Mapping[str, str]) -> list[str]:
