@@ -230,6 +230,10 @@ def main(flags: DecoderFlags) -> None:
             raise ValueError("--beam_runner decodes with one run.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
+    if flags.problem not in (None, manifest.name):
+        raise ValueError(
+            f"--problem must be the run's, {manifest.name}. Received: {flags.problem}."
+        )
     options = translator.decode_options(manifest, flags.decode_hparams)
     features = PREFIXES, ALIGNMENTS, GLOSSARY
     used = [name for name in features if getattr(flags, name)]
@@ -273,7 +277,7 @@ def main(flags: DecoderFlags) -> None:
 
 
 def _decode_lines(flags: DecoderFlags, job: jobs.DecodeJob) -> None:
-    """Decodes or scores a file or a stream. In a pipe, no summary is printed."""
+    """Decodes or scores a file or a stream. In a pipe, the speed is not printed."""
     source = Path(flags.decode_from_file or flags.score_file or STANDARD_INPUT)
     is_typed = source == STANDARD_INPUT and sys.stdin.isatty()
     if is_typed:
@@ -286,7 +290,9 @@ def _decode_lines(flags: DecoderFlags, job: jobs.DecodeJob) -> None:
         interactive = flags.decode_interactive
         summary = decode_file.decode_stream(job, source, target, interactive)
     is_piped = source == STANDARD_INPUT and not is_typed
-    if not is_piped and (target or sys.stdout.isatty()):
+    if is_piped or not (target or sys.stdout.isatty()):
+        _, _, summary = summary.partition("\n")  # what the outputs lack
+    if summary:
         say(summary)
 
 

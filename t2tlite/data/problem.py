@@ -102,6 +102,16 @@ class Problem(CheckedFields):
     needed_flags: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name in dir(type(self)):
+            value = getattr(type(self), name, None)
+            is_option = isinstance(value, dataclasses.Field)
+            if is_option or value is not defaults.get(name, value):
+                raise ValueError(
+                    "An option of a problem must be a field of a frozen dataclass."
+                    f" Received: {type(self).__name__}.{name}. Give it a type, and"
+                    " the class the decorator @dataclasses.dataclass(frozen=True)."
+                )
         for field in registry.option_fields(type(self)):
             if isinstance(field.default, tuple):
                 value = _texts(getattr(self, field.name))

@@ -5,7 +5,6 @@ sentences they differ most.
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from t2tlite.metrics.corpus_metrics import (
@@ -14,6 +13,7 @@ from t2tlite.metrics.corpus_metrics import (
     SACREBLEUS_SEED,
     MetricOptions,
     checked_lines,
+    counts_errors,
     make_metrics,
     seeded,
 )
@@ -130,8 +130,7 @@ def largest_changes(
     """
     sides = checked_lines(baseline, system, references, *more_references)
     [made] = make_metrics([metric], options)
-    is_error = isinstance(made, TER) or getattr(made, "counts_errors", False)
-    sign = -1 if is_error else 1
+    sign = -1 if counts_errors(made) else 1
     changes = []
     for line, (old, new, *right) in enumerate(zip(*sides, strict=True), start=1):
         before = made.sentence_score(old, right).score

@@ -164,6 +164,11 @@ def make_metrics(
     return [get_metric(name)(options) for name in dict.fromkeys(names)]
 
 
+def counts_errors(metric: Metric) -> bool:
+    """Whether lower is better."""
+    return isinstance(metric, TER) or getattr(metric, "counts_errors", False)
+
+
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Makes sacrebleu use this seed."""

@@ -60,6 +60,7 @@ class ParsingTask(Task):
 
     name = "parsing"
     outputs = "trees"
+    keeps_words = False
     references_ending = "gold"
     all_metrics = ("f1",)
 

@@ -18,6 +18,7 @@ from t2tlite.metrics.corpus_metrics import (
     OF_TASK,
     Scoring,
     corpus_scores,
+    counts_errors,
     make_metrics,
 )
 from t2tlite.registry import get_task, register_task
@@ -124,6 +125,14 @@ class Score(NamedTuple):
         return f"{main} ({', '.join(shown.values())})" if shown else main
 
 
+def lower_is_better(name: str) -> bool:
+    """Whether the score that evaluations record under this name counts errors."""
+    try:
+        return counts_errors(*make_metrics([name]))
+    except ValueError:  # the name of the result alone, chrf2
+        return False
+
+
 def signature_lines(signatures: Mapping[str, str]) -> list[str]:
     """A line for each signature, with the name of its metric if there are several."""
     if len(signatures) == 1:
@@ -147,6 +156,8 @@ class Task:
     outputs: ClassVar[str]
     # of the name of a file with references
     references_ending: ClassVar[str] = "ref"
+    # whether `source` and `choose` keep the words of texts, which can then be aligned
+    keeps_words: ClassVar[bool] = True
     # registered metrics of outputs, by which two runs are compared
     all_metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
 
@@ -320,6 +331,7 @@ class PronunciationTask(TextToTextTask):
 
     name = "pronunciation"
     outputs = "pronunciations"
+    keeps_words = False
     fast_metrics = ("exact_match", "wer", "per")
     all_metrics = fast_metrics
 

@@ -16,7 +16,7 @@ from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import LOSS, DevEvaluation, OnEvaluation
-from t2tlite.tasks.task import Score
+from t2tlite.tasks.task import Score, lower_is_better
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import Progress
@@ -285,21 +285,25 @@ def is_better(
 ) -> bool:
     """Whether an evaluation is better than the best so far, {} if there is none.
 
-    By loss, the lower one is. By a score, the higher one as it is shown, with two
-    digits; scores below LEAST_SCORE are equal, and of equal scores the lower loss
-    decides.
+    By loss and by metrics that count errors, the lower one is. By another score, the
+    higher one; scores below LEAST_SCORE are equal. Scores are compared as they are
+    shown, with two digits, and of equal scores the lower loss decides.
     """
     lower_loss = metrics.get(LOSS, math.inf) < best.get(LOSS, math.inf)
     if criterion == LOSS:
         return lower_loss
     if criterion not in best:
         return True
-    score = _as_shown(metrics.get(criterion, 0.0))
-    best_score = _as_shown(best[criterion])
+    score = _gain(metrics, criterion)
+    best_score = _gain(best, criterion)
     return score > best_score or (score == best_score and lower_loss)
 
 
-def _as_shown(score: float) -> float:
+def _gain(metrics: Mapping[str, float], criterion: str) -> float:
+    """The score as it is compared: greater is better."""
+    if lower_is_better(criterion):
+        return -round(metrics.get(criterion, math.inf), 2)
+    score = metrics.get(criterion, 0.0)
     return 0.0 if score < LEAST_SCORE else round(score, 2)
 
 

@@ -41,6 +41,7 @@ def write(path, text):
         # values
         ("--split=tset", "A split to decode must be dev or test. Received: tset."),
         ("--split=train", "must be dev or test. Received: train. Use --decode_from_file"),
+        ("--split=dev --problem=scan", "--problem must be the run's, twenty_words. Received: scan."),
         ("--split=test --decode_hparams=beamsize=3", "decode_hparams has no field 'beamsize'."),
         ("--split=test --decode_hparams=beam_size=0", "beam_size must be at least 1"),
         ("--split=test --decode_hparams=return_beams=9", "return_beams must be at most beam_size."),

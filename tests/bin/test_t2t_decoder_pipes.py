@@ -131,9 +131,7 @@ def test_a_bad_line_of_a_pipe_is_blank(tiny_run, standard_input, capfd, flag, me
 
 @pytest.mark.parametrize("message", PAIR_FAULTS)
 @pytest.mark.parametrize("kind", ["text", "jsonl"])
-def test_a_bad_pair_of_a_pipe_has_no_score(
-    tiny_run, standard_input, capfd, message, kind
-):
+def test_a_bad_pair_has_no_score(tiny_run, standard_input, capfd, message, kind):
     pair = b"horse bites bird\tpferd vogel beisst"
     flags = "--score_file=-", f"--output_format={kind}"
     lines = [pair, PAIR_FAULTS[message], pair]

@@ -9,7 +9,7 @@ from table_model import BEAM, TableModel
 from t2tlite.decoding.glossary import open_glossary, terms_of
 from t2tlite.decoding.terms import term_choice
 from t2tlite.decoding.text_decoder import Origin
-from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
+from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
 from t2tlite.programs.bulk.part import Window
 from t2tlite.programs.serving.models import ServedModel
 from t2tlite.tasks.task import open_task
@@ -155,6 +155,8 @@ def test_what_a_vocabulary_of_words_lacks(model, tmp_path, monkeypatch):
         ):  # fmt: skip
             with pytest.raises(ValueError, match=rf"Received: {place}, 'Cat'\."):
                 enter()
+        scored = ScoreJob(model, options, LineFormat()).run(window)
+        assert scored.counts["unknown"] == 1
     assert model.translate("dog", prefix="Cat").startswith("Cat")
     monkeypatch.setattr(model, "source_encoder", open_encoder(path))
     counts = prefixed.run(Window(["cat", "Cat dog", "cat Dogs"])).counts

@@ -124,14 +124,18 @@ class DecodeJob:
         # with the EOS of each
         counts["tokens"] = len(best) + sum(len(output.ids) for output in best)
         counts["milliseconds"] = round(1000 * (time.monotonic() - started))
-        encoder = self.model.source_encoder
-        if encoder.unknown is not None:
-            for source in map(self.model.task.source, sources):
-                counts["unknown"] += encoder.unknown in encoder.encode(source)
+        counts["unknown"] = sum(map(self._has_unknown, sources, n_best))
         for wanted, outputs in zip(terms, n_best, strict=False):
             counts["terms"] += len(wanted)
             counts["kept"] += sum(term in outputs[0].text for term in wanted)
         return WindowOutput(sources, n_best, dict(counts))
+
+    def _has_unknown(self, source: str, outputs: list[Output]) -> bool:
+        """Whether the vocabulary lacks a part of the text that was given."""
+        encoder = self.model.source_encoder
+        if encoder.unknown is None:
+            return False
+        return encoder.unknown in encoder.encode(self.model.task.source(source))
 
     def _columns(self, window: Window) -> Columns:
         if self.line_format.prefixes:
@@ -210,6 +214,11 @@ class ScoreJob(DecodeJob):
     """
 
     depends_on_batch = False
+
+    def _has_unknown(self, source: str, outputs: list[Output]) -> bool:
+        unknown = self.model.target_encoder.unknown
+        in_target = any(unknown in output.ids for output in outputs)
+        return in_target or super()._has_unknown(source, outputs)
 
     def _columns(self, window: Window) -> Columns:
         return _columns(window, PAIR)

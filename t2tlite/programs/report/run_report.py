@@ -131,7 +131,11 @@ def write_comparison(first: RunFolder, second: RunFolder) -> Path:
                 values[evaluation.step] = value
         decodes, damaged = run.decode_records()
         missing += damaged
-        newest.append({record.split: record for record in reversed(decodes)})
+        alone = {}
+        for record in reversed(decodes):
+            if not record.other_checkpoints:
+                alone[record.split] = record
+        newest.append(alone)
     splits = []
     for split in sorted(newest[0].keys() & newest[1].keys()):
         pair = [records[split] for records in newest]

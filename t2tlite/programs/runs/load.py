@@ -59,7 +59,7 @@ METRIC_NAMES = {
     "wer": "WER",
     "per": "PER",
 }
-DIGITS = {"perplexity": 3, **dict.fromkeys(METRIC_NAMES, 2)}  # otherwise 4
+DIGITS = {"loss": 4, "perplexity": 3, "accuracy": 4}  # otherwise 2
 
 
 def load(
@@ -342,4 +342,4 @@ def shown_value(metric: str, value: float | None) -> str:
     """The value of a metric of dev with its usual number of digits; empty if there is
     none.
     """
-    return "" if value is None else f"{value:.{DIGITS.get(metric, 4)}f}"
+    return "" if value is None else f"{value:.{DIGITS.get(metric, 2)}f}"

@@ -141,7 +141,8 @@ class ServedModel:
     @property
     def aligns(self) -> bool:
         """Whether word alignments can be computed."""
-        return ALIGNMENTS in self.translator.engine.supported and not self.makes_trees
+        translator = self.translator
+        return ALIGNMENTS in translator.engine.supported and translator.task.keeps_words
 
     def decode(
         self,

@@ -111,7 +111,7 @@ class Translation:
         n_best = 1 + body.alternatives
         decoding = model.decode_options(n_best, body.beam_size, body.alpha)
         if body.alignments and not model.aligns:
-            message = "alignments need a model with the engine tensorflow. Received:"
+            message = "alignments need translations by the engine tensorflow. Received:"
             raise HTTPException(400, f"{message} {model.source}-{model.target}.")
         if self._glossary:
             model.check_glossary(self._glossary, decoding)

@@ -72,6 +72,7 @@ def test_scores_and_the_paired_test_of_a_split(two_runs, tmp_path, capsys):
     scores = {"BLEU": 50.0, "TER": 20.0, "chrF2": 60.0}
     fields = {"texts": TEXTS, "intervals": {"BLEU": 1.25}}
     record_decodes(first, OLD, scores=scores, **fields)
+    record_decodes(first, NEW, step=130, other_checkpoints=["of an ensemble"], **fields)
     fields["signatures"] = {"BLEU": RESAMPLED, "chrF2": "nrefs:1|case:lc"}
     record_decodes(second, NEW, scores={"BLEU": 48.5, "chrF2": 61.0}, **fields)
     record_decodes(second, NEW, split="dev", **fields)

@@ -7,14 +7,16 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from running import running, served
 
+from t2tlite.programs.serving import options
+from t2tlite.tasks.task import open_task
+
 SENTENCE = "red cat sees dog"
 
 
 @pytest.fixture(scope="module")
 def keyed(translator):
-    with running(
-        [served(translator)], api_key="sesame", cors_origins=("https://example.org",)
-    ) as running_server:
+    rules = {"api_key": "sesame", "cors_origins": ("https://example.org",)}
+    with running([served(translator)], **rules) as running_server:
         yield running_server
 
 
@@ -79,9 +81,8 @@ def test_lists_and_alternatives(server, translator):
     response = server.post("/translate", request).json()
     outputs = translator.decode(texts, translator.options(return_beams=4))
     assert response["translatedText"] == [each[0].text for each in outputs]
-    assert response["alternatives"] == [
-        [output.text for output in each[1:3]] for each in outputs
-    ]
+    alternatives = [[output.text for output in each[1:3]] for each in outputs]
+    assert response["alternatives"] == alternatives
 
 
 def translate_html(server, text, **more):
@@ -118,23 +119,23 @@ def test_inline_tags_are_in_every_alternative(server, translator):
 IN_PIECES = "<b>[a-z ]+</b> katze hund sieht"
 
 
-def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.serving.options.MAX_PLACED_TAGS", 3)
+def test_what_is_translated_in_pieces(server, translator, monkeypatch):
+    """Too many tags times alternatives, and what has no words of the text."""
+    monkeypatch.setattr(options, "MAX_PLACED_TAGS", 3)
     text = "<b>red</b> cat sees dog"
     answer = translate_html(server, text)
     assert answer == {"translatedText": "katze <b>rot</b> hund sieht"}
     answer = translate_html(server, text, alternatives=1)
     assert re.fullmatch(IN_PIECES, answer["translatedText"])
     assert len(answer["alternatives"]) == 1
+    monkeypatch.setattr(translator, "task", open_task("pronunciation", {}))
+    answer = translate_html(server, text)
+    assert re.fullmatch("<b>[a-z ]+</b> [a-z ]+", answer["translatedText"])
 
 
-def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
-    server, translator, monkeypatch
-):
+def test_sentence_too_long_with_its_tags(server, translator, monkeypatch):
     tokens = len(translator.source_encoder.encode(SENTENCE))
-    monkeypatch.setattr(
-        "t2tlite.programs.serving.options.MAX_SERVED_TOKENS", tokens - 1
-    )
+    monkeypatch.setattr(options, "MAX_SERVED_TOKENS", tokens - 1)
     answer = translate_html(server, "<b>red</b> cat sees dog")
     assert re.fullmatch(IN_PIECES, answer["translatedText"])
     body = {"q": f"<p>{SENTENCE}</p>", **PAIR, "format": "html"}
