@@ -175,6 +175,10 @@ class CheckedFields:
                 differences[name] = value, getattr(other, name)
         return differences
 
+    def changes(self, other: Self) -> list[str]:
+        """What `override` changes in `other` to make this: ["num_heads=4"]."""
+        return [f"{name}={value}" for name, (value, _) in self.diff(other).items()]
+
 
 def checked(
     name: str,

@@ -31,7 +31,7 @@ test.9000.ensemble3-6f1a92c0.
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -295,11 +295,11 @@ class RunFolder:
         self,
         split: str,
         checkpoint: str,
-        options: Mapping[str, Any] | None = None,
+        changes: Sequence[str] = (),
         others: Sequence[str] = (),
     ) -> str:
-        """The name of the record of a decoding with a checkpoint and the given
-        non-default options. `others` are the checkpoints of the other runs of an
+        """The name of the record of a decoding with a checkpoint and options that are
+        not the default, such as "beam_size=8". `others` are the checkpoints of the other runs of an
         ensemble.
 
         The name of a checkpoint outside the run has its folder and a hash of the path,
@@ -315,8 +315,7 @@ class RunFolder:
         if others:
             paths = [Path(other).resolve() for other in others]
             name += f".ensemble{len(others) + 1}-{_digest(paths)}"
-        if options:
-            changes = [f"{option}={value}" for option, value in options.items()]
+        if changes:
             name += f".{','.join(changes)}"
         return name
 

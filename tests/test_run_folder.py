@@ -117,16 +117,16 @@ def test_an_empty_directory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "options", "name"),
+    ("checkpoint", "changes", "name"),
     [
-        ("model.ckpt-9", {}, "dev.9"),
-        ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
-        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
-        ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
+        ("model.ckpt-9", [], "dev.9"),
+        ("averaged/model.ckpt-9", [], "dev.9.averaged"),
+        ("best/model.ckpt-7", ["beam_size=8", "alpha=1.0"], "dev.7.best.beam_size=8,alpha=1.0"),
+        ("model.ckpt-9", ["alpha=0.0"], "dev.9.alpha=0.0"),
     ],
 )  # fmt: skip
-def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name):
-    assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
+def test_decoding_name_has_checkpoint_and_options(run, checkpoint, changes, name):
+    assert run.decode_name("dev", f"{run}/{checkpoint}", changes) == name
     run.write_decode_record(DECODED)
     other = dataclasses.replace(DECODED, name=name, scores={"BLEU": 99.0})
     run.write_decode_record(other)

@@ -121,11 +121,10 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     not the default.
     """
     model = job.model
-    differences = job.options.diff(decode_options(model.manifest))
-    changes = {name: value for name, (value, _) in differences.items()}
+    changes = job.options.changes(decode_options(model.manifest))
     if model.engine.name != TENSORFLOW:
-        changes["engine"] = model.engine.name
-        changes["quantization"] = model.engine.quantization
+        changes.append(f"engine={model.engine.name}")
+        changes.append(f"quantization={model.engine.quantization}")
     return folder.decode_name(split, model.checkpoint, changes, model.others)
 
 

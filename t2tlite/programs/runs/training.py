@@ -178,10 +178,7 @@ def set_and_changes(
         name = run.flags().get("hparams_set")
     if name not in registry.list_hparams():
         name = TRANSFORMER_BASE
-    changes = []
-    for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
-        changes.append(f"{field}={new}")
-    return name, ",".join(changes)
+    return name, ",".join(hparams.changes(registry.get_hparams(name)))
 
 
 def training_of(
