@@ -127,7 +127,12 @@ class CheckedFields:
         """A misspelt field is the same error wherever it is given: in an hparam set,
         for example, by `dataclasses.replace`.
         """
-        cls.check_names(fields)
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in fields:
+            if name not in known:
+                raise ValueError(
+                    f"{cls.called} has no field {name!r}. {did_you_mean(name, known)}"
+                )
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -156,16 +161,6 @@ class CheckedFields:
             if name in values and not facts.accepts_auto(values[name]):
                 values[name] = parse_value(name, values[name], facts.kind)
         return dataclasses.replace(self, **values)
-
-    @classmethod
-    def check_names(cls, names: Iterable[str]) -> None:
-        """Raises ValueError if a name is not a field's."""
-        fields = [field.name for field in dataclasses.fields(cls)]
-        for name in names:
-            if name not in fields:
-                raise ValueError(
-                    f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}"
-                )
 
     def diff(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""

@@ -205,7 +205,6 @@ def training_of(
     elif data_dir is None:
         data_dir = data_of_run(folder)[1] or DATA_DIR
     data_dir = Path(data_dir)
-    LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
     start = None if warm_start_from is None else str(warm_start_from)
     check_folders(folder, data_dir, name, start)
@@ -261,5 +260,4 @@ def _changed_hparams(
             f" {hparams!r:.80}."
         )
     base = run_hparams(folder, warm_start_from) or HParams()
-    base.check_names(hparams)
     return dataclasses.replace(base, **hparams)
