@@ -28,8 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from t2tlite.console import say
 from t2tlite.decoding.text_decoder import NO_FILE, Origin
-from t2tlite.files import atomic_file, compression, own_files
-from t2tlite.files.text_files import ReadAhead
+from t2tlite.files import atomic_file, own_files, text_files
 from t2tlite.tasks.task import Output
 
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
@@ -73,7 +72,7 @@ def cut(
     """
     slack = size // 4
     modulus = max(1, slack // 2)
-    ahead = ReadAhead(iter(lines)) if prompt else None
+    ahead = text_files.ReadAhead(iter(lines)) if prompt else None
     window: list[str] = []
     for line in ahead or lines:
         window.append(line)
@@ -170,13 +169,13 @@ class Part:
         Returns the sums of their counts.
         """
         totals: Counter[str] = Counter()
-        with (
-            atomic_file.atomic_file(self._target) as file,
-            compression.compressed(file, self._target) as out,
-        ):
+
+        def lines() -> Iterator[str]:
             for output in self.outputs():
-                out.write(encode_lines(lines_of(output, totals["sentences"])))
+                yield from lines_of(output, totals["sentences"])
                 totals.update(output.counts)
+
+        text_files.write_lines(self._target, lines())
         self.remove()
         return totals
 
@@ -250,11 +249,6 @@ def encoded(key: str, output: WindowOutput) -> bytes:
 
 def _kept(output: Output) -> list[Any]:
     return list(vars(output).values())[:KEPT_FIELDS]
-
-
-def encode_lines(lines: Iterable[str]) -> bytes:
-    """Lines as they are in a file."""
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _record(line: bytes) -> list[Any]:
