@@ -246,18 +246,10 @@ class RunFolder:
         if self.writes:
             write_record(self.own(record.file), record)
 
-    def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
-        """Records the evaluations on dev, oldest first."""
-        self.write(EvaluationsFile(tuple(evaluations)))
-
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
         record = self.read(EvaluationsFile)
         return list(record.evaluations) if record else []
-
-    def write_costs(self, costs: Sequence[RunCost]) -> None:
-        """Records the cost of training at each checkpoint, oldest first."""
-        self.write(CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was
@@ -269,9 +261,6 @@ class RunFolder:
     def best(self) -> DevEvaluation | None:
         """The evaluation of the best checkpoint on dev, or None."""
         return self.read(DevEvaluation)
-
-    def write_best(self, best: DevEvaluation) -> None:
-        self.write(best)
 
     def checkpoints(self) -> list[str]:
         """The newest checkpoints of the run, oldest first."""
@@ -299,8 +288,8 @@ class RunFolder:
         others: Sequence[str] = (),
     ) -> str:
         """The name of the record of a decoding with a checkpoint and options that are
-        not the default, such as "beam_size=8". `others` are the checkpoints of the other runs of an
-        ensemble.
+        not the default, such as "beam_size=8". `others` are the checkpoints of the
+        other runs of an ensemble.
 
         The name of a checkpoint outside the run has its folder and a hash of the path,
         since each run has a folder `best`.

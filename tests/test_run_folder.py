@@ -9,7 +9,14 @@ from tiny_run import change_manifest
 
 from t2tlite.config import HParams
 from t2tlite.run_folder import RunFolder, run_of
-from t2tlite.run_records import DecodeRecord, DevEvaluation, Environment, RunCost
+from t2tlite.run_records import (
+    CostFile,
+    DecodeRecord,
+    DevEvaluation,
+    Environment,
+    EvaluationsFile,
+    RunCost,
+)
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord(
@@ -86,9 +93,9 @@ def test_what_is_written_is_read_again(run):
     command = ["t2t-trainer", *[f"--{name}={value}" for name, value in flags.items()]]
     run.write_flags(command)
     costs = [COST, dataclasses.replace(COST, step=12)]
-    run.write_costs(costs)
+    run.write(CostFile(tuple(costs)))
     best = DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
-    run.write_best(best)
+    run.write(best)
     run.write_decode_record(DECODED)
     run.decoded_file("dev.9").write_text("eins\nzwei\n")
     assert run.read(Environment) == environment
@@ -171,9 +178,9 @@ def test_a_worker_other_than_the_chief_writes_nothing(run):
     other = RunFolder(run.path, writes=False)
     other.create(HParams(), run.manifest(), [run.path / "absent"])
     other.write_flags(["t2t-trainer"])
-    other.write_costs([COST])
-    other.write_evaluations([DevEvaluation(9, {"loss": 0.5})])
-    other.write_best(DevEvaluation(9, {"loss": 0.5}))
+    other.write(CostFile((COST,)))
+    other.write(EvaluationsFile((DevEvaluation(9, {"loss": 0.5}),)))
+    other.write(DevEvaluation(9, {"loss": 0.5}))
     assert sorted(run.path.rglob("*")) == before
     assert other.hparams() == run.hparams()
 

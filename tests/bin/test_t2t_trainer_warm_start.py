@@ -25,7 +25,7 @@ from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import notes_on_checkpoint, run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import TrainedWith
+from t2tlite.run_records import DevEvaluation, EvaluationsFile, TrainedWith
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
 from t2tlite.training.signals import STOPPING
@@ -200,22 +200,22 @@ class KilledError(BaseException):
     """Ends a run as SIGKILL does: nothing handles it."""
 
 
-def raises_killed(*_):
-    raise KilledError
-
-
 @pytest.mark.parametrize("killed_at", ["saving", "evaluating", "keeping", "recording"])
 def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at):
     """The start is evaluated once more, also without --warm_start_from."""
     how = [EVERY_2, "--train_steps=4"]
-    place = {
-        "saving": (Checkpoints, "save"),
-        "keeping": (RunFolder, "write_best"),
-        "recording": (RunFolder, "write_evaluations"),
-    }
+    records = {"keeping": DevEvaluation, "recording": EvaluationsFile}
+    write = RunFolder.write
+
+    def killed(owner, record):
+        if killed_at == "saving" or isinstance(record, records.get(killed_at, ())):
+            raise KilledError
+        write(owner, record)
+
     with monkeypatch.context() as patch:
-        if killed_at in place:
-            patch.setattr(*place[killed_at], raises_killed)
+        is_saving = killed_at == "saving"
+        place = (Checkpoints, "save") if is_saving else (RunFolder, "write")
+        patch.setattr(*place, killed)
         with pytest.raises(KilledError):
             start([KilledError() if killed_at == "evaluating" else 0.9], *how, warm)
     assert RunFolder(run).evaluations() == []
