@@ -29,7 +29,6 @@ test.9000.ensemble3-6f1a92c0.
 """
 
 import dataclasses
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +36,13 @@ from typing import Any, TypeVar
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
-from t2tlite.files.atomic_file import check_name, copy_file, file_sha256, write_text
+from t2tlite.files.atomic_file import (
+    check_name,
+    copy_file,
+    file_sha256,
+    text_sha256,
+    write_text,
+)
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
@@ -342,7 +347,7 @@ class RunFolder:
 
 def _digest(paths: Sequence[Path]) -> str:
     """A short hash of paths, for file names."""
-    return hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()[:8]
+    return text_sha256("\n".join(map(str, paths)))[:8]
 
 
 def run_of(path: str | Path) -> RunFolder:

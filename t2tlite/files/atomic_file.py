@@ -180,6 +180,11 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def text_sha256(text: str) -> str:
+    """The SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 @contextlib.contextmanager
 def atomic_folder(
     target: Path, work: Path, check: Callable[[], object] = lambda: None

@@ -14,7 +14,6 @@ OUT.pieces; OUT.part takes them up.
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import pickle
@@ -244,7 +243,7 @@ def encoded(key: str, output: WindowOutput) -> bytes:
     outputs have as text.
     """
     content = json.dumps([key, *output], default=_kept)
-    return f"{_sha256(content)} {content}\n".encode()
+    return f"{atomic_file.text_sha256(content)} {content}\n".encode()
 
 
 def _kept(output: Output) -> list[Any]:
@@ -254,7 +253,7 @@ def _kept(output: Output) -> list[Any]:
 def _record(line: bytes) -> list[Any]:
     """What `encoded` wrote. Raises ValueError if it is damaged."""
     sha256, _, content = line.decode().rstrip("\n").partition(" ")
-    if sha256 != _sha256(content):
+    if sha256 != atomic_file.text_sha256(content):
         raise ValueError("OUT.part has changed. Run the same command again.")
     record: list[Any] = json.loads(content)
     return record
@@ -266,7 +265,3 @@ def _output(record: list[Any]) -> WindowOutput:
         for i, (text, score, log_prob, ids, *more) in enumerate(outputs):
             outputs[i] = Output(text, score, log_prob, tuple(ids), *more)
     return WindowOutput(sources, n_best, counts)
-
-
-def _sha256(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()

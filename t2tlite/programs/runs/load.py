@@ -11,7 +11,6 @@ The hash is that of the checkpoint and of t2tlite's version. A directory of othe
 removed when a model is converted.
 """
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -182,7 +181,7 @@ def _open_converted(
     ctranslate2_engine.check_expressible(hparams)
     parameters = count_parameters(hparams, folder.manifest().vocabulary_sizes)
     made_from = f"{__version__} {checkpoint_identity(checkpoint)}"
-    digest = hashlib.sha256(made_from.encode()).hexdigest()[:8]
+    digest = atomic_file.text_sha256(made_from)[:8]
     path = folder.own(f"ctranslate2/{quantization}-{digest}")
     if not path.is_dir():
         _convert(folder, checkpoint, parameters, path)

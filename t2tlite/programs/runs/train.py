@@ -4,7 +4,6 @@ describes its files.
 
 import contextlib
 import dataclasses
-import hashlib
 import itertools
 import json
 import platform
@@ -21,7 +20,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files import checkpoint_paths, own_files
+from t2tlite.files import atomic_file, checkpoint_paths, own_files
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.load import after_training
 from t2tlite.programs.runs.training import Training, dataset_of
@@ -157,7 +156,7 @@ def _what_is_trained(
     """
     data = Identity.of(dataset.manifest)
     others = (data, hparams, config, folder.evaluations(), folder.best())
-    digest = hashlib.sha256(repr(others).encode()).hexdigest()
+    digest = atomic_file.text_sha256(repr(others))
     steps = [0, *map(checkpoint_paths.step_of, folder.checkpoints())]
     return (
         f"newest checkpoint {steps[-1]}, t2tlite {t2tlite.__version__}, pairs"

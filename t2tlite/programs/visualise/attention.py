@@ -12,7 +12,6 @@ self-attention no piece attends to itself.
 
 import base64
 import dataclasses
-import hashlib
 import html
 import json
 import re
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from t2tlite.files.atomic_file import write_text
+from t2tlite.files.atomic_file import text_sha256, write_text
 from t2tlite.programs.templates import package_text
 
 START = "<start>"  # what the decoder reads at its first position: a vector of zeros
@@ -104,7 +103,7 @@ class Attention:
         """
         words = "-".join(re.findall(r"\w+", self.source.lower()))
         pair = repr((self.source, self.target))
-        digest = hashlib.sha256(pair.encode("utf-8")).hexdigest()[:6]
+        digest = text_sha256(pair)[:6]
         return f"{words[:40].strip('-') or 'sentence'}-{digest}"
 
     def __repr__(self) -> str:
