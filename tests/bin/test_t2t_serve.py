@@ -152,14 +152,19 @@ def test_a_server_from_sigint_to_a_second_signal(tiny_run):
 
 @pytest.mark.slow  # likewise
 def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tmp_path):
-    """And one that is not there before, and a server that ends while it loads one."""
+    """And one that is not there before, a glossary with a mistake, and a server that
+    ends while it loads one.
+    """
     for path in checkpoint_files(RunFolder(tiny_run_copy).checkpoints()[-1]):
         path.unlink()
     run = tmp_path / "run"
     run.symlink_to(tiny_run.run)
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("cat\tkatze")
+    flags = f"--output_dir={run}", f"--glossary={terms}"
     with (
         ThreadPoolExecutor() as threads,
-        Process(f"--output_dir={run}", seconds=600) as server,
+        Process(*flags, seconds=600) as server,
     ):
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         ended = threading.Event()
@@ -185,6 +190,10 @@ def test_a_run_in_place_of_another_while_requests_go(tiny_run, tiny_run_copy, tm
         reload(tmp_path / "absent")
         server.line("stay. FileNotFoundError: The run must be a folder that")
         assert step() == before
+        terms.write_text("cat")
+        reload(tiny_run_copy)
+        server.line("stay. ValueError: A glossary has lines source TAB target")
+        terms.write_text("cat\tkatze")
         reload(tiny_run_copy)
         assert server.line("Loaded anew|old models stay")[0] == "Loaded anew"
         assert step() < before

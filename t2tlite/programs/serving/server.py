@@ -91,9 +91,9 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
 
 
 def load_anew(service: Service, runs: ServedRunOptions) -> None:
-    """Loads the runs and the API key again, for the requests from then on: those under
-    way end with the models that they began with. If that fails, nothing changes, and a
-    line says why.
+    """Loads the runs, the glossary and the API key again, for the requests from then
+    on: those under way end with the models that they began with. If that fails, nothing
+    changes, and a line says why.
     """
     log("SIGHUP: loading the runs anew.")
     old = weakref.WeakSet(service.catalogue.models)
