@@ -3,7 +3,6 @@ it is loaded.
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,9 +35,6 @@ MAX_EXAMPLES = 4  # sentences that the page offers
 MAX_EXAMPLE = 60  # characters of an example
 
 SentenceWithTerms = tuple[str, list[str]]
-
-# not a method of a model: the cache would keep the model when another replaces it
-_changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
 
 
 class ServedPair(NamedTuple):
@@ -188,7 +184,7 @@ class ServedModel:
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
-        return _changed(
+        return dataclasses.replace(
             self.options,
             beam_size=beam,
             return_beams=return_beams,
