@@ -197,7 +197,7 @@ class RunFolder:
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
         write_record(self.path / MANIFEST, manifest)
-        write_record(self._hparams, dataclasses.asdict(hparams))
+        write_record(self._hparams, hparams)
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder that holds data itself
