@@ -39,7 +39,6 @@ from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
 from t2tlite.files.atomic_file import (
     check_name,
     copy_file,
-    file_sha256,
     text_sha256,
     write_text,
 )
@@ -193,9 +192,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         entries = manifest.vocabulary_entries()
         for entry, source in zip(entries, vocabularies, strict=True):
-            target = self.path / entry.file
-            if not target.exists() or file_sha256(target) != entry.sha256:
-                copy_file(source, target)
+            copy_file(source, self.path / entry.file)
         write_record(self.path / MANIFEST, manifest)
         write_record(self._hparams, hparams)
 
