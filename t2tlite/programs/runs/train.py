@@ -51,14 +51,17 @@ def train_run(training: Training) -> list[str]:
     """
     check_not_forked()
     folder = training.folder
-    cluster = workers.find_cluster(training.cluster_resolver)
+    options = training.options
+    cluster = workers.find_cluster(options.cluster_resolver)
     with strategy.keeping_compiled(folder):
-        replicas = strategy.make_strategy(training.gpus, cluster, training.cpu_replicas)
+        replicas = strategy.make_strategy(
+            options.worker_gpu, cluster, options.worker_cpu
+        )
     recorded = folder.hparams() if folder.checkpoints() else None
     hparams = training.hparams
     steps = training.config.train_steps
     chosen = strategy.with_choices(hparams, replicas, steps, recorded)
-    for line in strategy.device_lines(hparams, chosen, replicas, training.gpus):
+    for line in strategy.device_lines(hparams, chosen, replicas, options.worker_gpu):
         say(line)
     say(f"The run is in {folder}.")
     try:
@@ -109,7 +112,7 @@ def _train(
         workers.check_workers_agree(replicas, trained)
         start = None
         if not recorded:  # nothing has been learned yet, so everything may change
-            given = training.warm_start_from
+            given = training.options.warm_start_from
             start = _warm_start_checkpoint(dataset, hparams, given)
         trained_with = TrainedWith(
             random_seed=config.random_seed,
@@ -122,7 +125,7 @@ def _train(
 
         setup = _setup(dataset, hparams, folder, replicas, start, config.random_seed)
         score = None
-        if training.eval_bleu:
+        if training.options.eval_bleu:
             score = _dev_scorer(setup, dataset)
 
         def begin() -> None:
