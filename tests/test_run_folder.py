@@ -14,7 +14,6 @@ from t2tlite.run_records import (
     DecodeRecord,
     DevEvaluation,
     Environment,
-    EvaluationsFile,
     RunCost,
 )
 
@@ -179,8 +178,6 @@ def test_a_worker_other_than_the_chief_writes_nothing(run):
     other.create(HParams(), run.manifest(), [run.path / "absent"])
     other.write_flags(["t2t-trainer"])
     other.write(CostFile((COST,)))
-    other.write(EvaluationsFile((DevEvaluation(9, {"loss": 0.5}),)))
-    other.write(DevEvaluation(9, {"loss": 0.5}))
     assert sorted(run.path.rglob("*")) == before
     assert other.hparams() == run.hparams()
 

@@ -12,6 +12,7 @@ import pytest
 from eager import run_eagerly
 from run_command import run_command
 from tiny_run import (
+    before_writing,
     change_manifest,
     checkpoint_names,
     events,
@@ -200,22 +201,19 @@ class KilledError(BaseException):
     """Ends a run as SIGKILL does: nothing handles it."""
 
 
+def raises_killed(*_):
+    raise KilledError
+
+
 @pytest.mark.parametrize("killed_at", ["saving", "evaluating", "keeping", "recording"])
 def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at):
     """The start is evaluated once more, also without --warm_start_from."""
     how = [EVERY_2, "--train_steps=4"]
     records = {"keeping": DevEvaluation, "recording": EvaluationsFile}
-    write = RunFolder.write
-
-    def killed(owner, record):
-        if killed_at == "saving" or isinstance(record, records.get(killed_at, ())):
-            raise KilledError
-        write(owner, record)
-
     with monkeypatch.context() as patch:
-        is_saving = killed_at == "saving"
-        place = (Checkpoints, "save") if is_saving else (RunFolder, "write")
-        patch.setattr(*place, killed)
+        if killed_at == "saving":
+            patch.setattr(Checkpoints, "save", raises_killed)
+        before_writing(patch, records.get(killed_at, ()), raises_killed)
         with pytest.raises(KilledError):
             start([KilledError() if killed_at == "evaluating" else 0.9], *how, warm)
     assert RunFolder(run).evaluations() == []
