@@ -2,13 +2,10 @@
 start to SIGTERM.
 """
 
-import json
 import signal
 import socket
 import sys
 import threading
-import urllib.error
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -110,18 +107,15 @@ def test_a_server_from_start_to_sigterm(tiny_run):
     with Process(f"--output_dir={tiny_run.run}") as server:
         server.line("Loading .*: en to de")
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
-        body = json.dumps({"q": "red cat sees dog"}).encode()
-        request = urllib.request.Request(
-            f"{address}/translate", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as response:
-            assert json.load(response)["translatedText"]
+        body = {"q": "red cat sees dog"}
+        response = httpx.post(f"{address}/translate", json=body, timeout=60)
+        assert response.json()["translatedText"]
         assert server.sigterm() == (
             0,
             "SIGTERM: answering what was accepted; once more ends at once.\n",
         )
-        with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(f"{address}/health", timeout=10)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{address}/health", timeout=10)
 
 
 @pytest.mark.slow  # likewise
