@@ -102,6 +102,7 @@ def main(flags: TrainerFlags) -> None:
         config=LoopConfig(train_steps=steps, **flags.values_of(LoopOptions)),
         command=["t2t-trainer", *recorded.words(defaults=True)],
         options=flags,
+        gpus=flags.worker_gpu,
     )
     print("\n".join(train_run(training)))
 

@@ -54,14 +54,12 @@ def train_run(training: Training) -> list[str]:
     options = training.options
     cluster = workers.find_cluster(options.cluster_resolver)
     with strategy.keeping_compiled(folder):
-        replicas = strategy.make_strategy(
-            options.worker_gpu, cluster, options.worker_cpu
-        )
+        replicas = strategy.make_strategy(training.gpus, cluster, options.worker_cpu)
     recorded = folder.hparams() if folder.checkpoints() else None
     hparams = training.hparams
     steps = training.config.train_steps
     chosen = strategy.with_choices(hparams, replicas, steps, recorded)
-    for line in strategy.device_lines(hparams, chosen, replicas, options.worker_gpu):
+    for line in strategy.device_lines(hparams, chosen, replicas, training.gpus):
         say(line)
     say(f"The run is in {folder}.")
     try:

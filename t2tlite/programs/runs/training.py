@@ -40,11 +40,10 @@ class DataToMake:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingOptions(CheckedFields):
-    """What a run is trained from, on which devices, and which checkpoint is the best;
-    --worker_gpu is a flag of other commands too, which says more of it.
+    """What a run is trained from, on which workers and CPUs, and which checkpoint is
+    the best.
     """
 
-    worker_gpu: int | None = None
     worker_cpu: int = checked_field(
         1,
         "Replicas on the CPU, which share its cores: faster for small models. The batch"
@@ -80,6 +79,7 @@ class Training:
     command: Sequence[str]  # t2t-trainer and its flags, recorded in flags.txt
     options: TrainingOptions
     on_evaluation: OnEvaluation | None = None
+    gpus: int | None = None  # of this machine; None: all, or the CPU without any
 
 
 def make_data(data: DataToMake) -> Generated:
