@@ -1,9 +1,10 @@
-"""Files and folders that appear complete or not at all."""
+"""Files and folders that appear complete or not at all, or have no name."""
 
 import contextlib
 import errno
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from t2tlite.files.own_files import (
     LOCK,
@@ -161,6 +162,14 @@ def copy_file(source: Path, target: Path) -> None:
     """Copies to a file of t2tlite's own, atomically."""
     with source.open("rb") as content, atomic_file(own(target)) as file:
         shutil.copyfileobj(content, file)
+
+
+def unpickled(file: BinaryIO) -> Iterator[Any]:
+    """Yields what was pickled to a file, one after the other."""
+    file.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(file)
 
 
 def check_sha256(path: Path, sha256: str, advice: str) -> None:

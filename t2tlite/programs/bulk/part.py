@@ -102,14 +102,7 @@ def read_first(
         for window in windows:
             pickle.dump(window, spool)
             count += len(window.lines)
-        spool.seek(0)
-        yield count, _windows(spool)
-
-
-def _windows(spool: BinaryIO) -> Iterator[Window]:
-    with contextlib.suppress(EOFError):
-        while True:
-            yield pickle.load(spool)
+        yield count, atomic_file.unpickled(spool)
 
 
 class Part:
