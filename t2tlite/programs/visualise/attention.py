@@ -13,7 +13,6 @@ self-attention no piece attends to itself.
 import base64
 import dataclasses
 import html
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import text_sha256, write_text
-from t2tlite.programs.templates import package_text
+from t2tlite.programs.templates import fill_in, package_text
 
 START = "<start>"  # what the decoder reads at its first position: a vector of zeros
 # control characters, those of the writing direction, and halves of others
@@ -152,12 +151,12 @@ def page(attention: Attention) -> str:
             _kind_data(attention, kind) for kind in ("encoder", "decoder", "cross")
         ],
     }
-    document = _text("attention.html")
-    document = document.replace("STYLE_GOES_HERE", _text("attention.css"))
-    document = document.replace("SCRIPT_GOES_HERE", "\n".join(map(_text, SCRIPTS)))
-    # JSON in ASCII, without `<`, which could end the script element. Last, since it may
-    # contain any text.
-    return document.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
+    facts = {
+        "data": data,
+        "style": _text("attention.css"),
+        "script": "\n".join(map(_text, SCRIPTS)),
+    }
+    return fill_in("programs/visualise/attention.html", facts)
 
 
 def printable(text: str) -> str:
