@@ -19,16 +19,8 @@ from t2tlite.run_records import (
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord(
-    "dev",
-    9,
-    "run/model.ckpt-9",
-    2,
-    {"BLEU": 30.5},
-    {"BLEU": "sig"},
-    {"beam_size": 4},
-    1.5,
-    name="dev.9",
-)
+    "dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, {"BLEU": "sig"}, {"beam_size": 4}, 1.5, name="dev.9",
+)  # fmt: skip
 
 MANIFEST = {
     "format_version": 1,
@@ -67,11 +59,8 @@ def run(tmp_path):
 
 def test_manifest_is_read_in_the_runs_direction(run):
     manifest = run.manifest()
-    assert (manifest.name, manifest.task, manifest.language_pair) == (
-        "parallel_text_rev",
-        "translation",
-        ("de", "en"),
-    )
+    expected = "parallel_text_rev", "translation", ("de", "en")
+    assert (manifest.name, manifest.task, manifest.language_pair) == expected
     assert manifest.vocabulary_sizes == (300, 300)
     train = manifest.split("train")
     assert (train.source_tokens, train.longest_source, train.mean_lengths) == (
