@@ -219,8 +219,7 @@ def _sources(argv: Sequence[str]) -> list[list[str]]:
 
 def _flags_in(file: str) -> list[str]:
     """Returns the flags in a file. absl reads the files that it names."""
-    path = text_files.check_file(file)
-    lines = map(str.strip, text_files.read_lines(path))
+    lines = map(str.strip, text_files.read_lines(file))
     return [line for line in lines if line and not line.startswith(("#", "//"))]
 
 

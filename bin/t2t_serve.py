@@ -8,38 +8,22 @@ translate and parse.
 Several runs, one for each language pair (or parser):
   t2t-serve --output_dir=ENDE --output_dir=DEEN --output_dir=PARSER
 
-SIGHUP loads the runs and the file of the API key anew, while requests go on; SIGTERM or
-Ctrl-C answers what was accepted, and ends. Needs pip install 't2tlite[serve]'.
+SIGHUP loads the runs, the glossary and the file of the API key anew, while requests go
+on; SIGTERM or Ctrl-C answers what was accepted, and ends. Needs pip install
+'t2tlite[serve]'.
 """
 
 import dataclasses
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flags import Flags, require
-from t2tlite.checked_fields import checked_field, required_field
-from t2tlite.decoding.glossary import open_glossary
+from t2tlite.bin.flags import require
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServedRunFlags(Flags):
-    """Which runs are served, for which languages."""
-
-    output_dir: tuple[str, ...] = required_field(
-        tuple, "Folder of a run to serve; can be given several times."
-    )
-    languages: tuple[str, ...] = checked_field(
-        (),
-        "Language pairs in the order of --output_dir: en-de,pt-BR-en; by default those"
-        " recorded. One run can serve several by tags, which are put before each"
-        " source: 'en-de:<2de>,en-fr:<2fr>'.",
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeFlags(
-    ServerOptions, groups.PackageFlags, groups.EngineFlags, ServedRunFlags
+    ServerOptions, groups.PackageFlags, groups.EngineFlags, ServedRunOptions
 ):
     """What is served, and how."""
 
@@ -57,16 +41,7 @@ def main(flags: ServeFlags) -> None:
         raise ValueError(
             f"t2t-serve lacks a package ({error}): pip install 't2tlite[serve]'."
         ) from error
-    runs = ServedRunOptions(
-        runs=flags.output_dir,
-        languages=flags.languages,
-        checkpoint_path=flags.checkpoint_path,
-        decode_hparams=flags.decode_hparams,
-        engine=flags.engine,
-        quantization=flags.quantization,
-        glossary=open_glossary(flags.glossary),
-    )
-    serve(runs, flags)
+    serve(flags, flags)
 
 
 if __name__ == "__main__":

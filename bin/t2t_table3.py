@@ -44,7 +44,7 @@ from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.programs.runs.training import TRANSFORMER_BASE, check_apart, dataset_of
-from t2tlite.programs.table3.rows import ROWS, Row, changes, select
+from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Identity
 
@@ -94,7 +94,7 @@ class Table3Flags(
             **self.values_of(groups.DataFlags),
             worker_gpu=self.worker_gpu,
             hparams_set=self.hparams_set or TRANSFORMER_BASE,
-            hparams=",".join(changes(hparams, self.named_set())),
+            hparams=",".join(hparams.changes(self.named_set())),
             output_dir=str(Path(self.output_dir or "", name)),
             keep_checkpoint_max=2,  # nothing is averaged; twenty rows need space
             random_seed=parse_value("--seeds", seed, int),

@@ -32,9 +32,10 @@ from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flags import require
-from t2tlite.checked_fields import checked_field, optional_field
+from t2tlite.checked_fields import optional_field
 from t2tlite.programs.runs.training import (
     Training,
+    TrainingOptions,
     check_folders,
     data_of_run,
     run_hparams,
@@ -45,6 +46,7 @@ from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 @dataclasses.dataclass(frozen=True)
 class TrainerFlags(
+    TrainingOptions,
     LoopOptions,
     groups.TensorFlowFlags,
     groups.RegistryFlags,
@@ -62,28 +64,6 @@ class TrainerFlags(
         " side: 25000 is the paper's. Any number of GPUs then trains on the same"
         " batches.",
     )
-    worker_cpu: int = checked_field(
-        1,
-        "Replicas on the CPU, which share its cores: faster for small models. The batch"
-        " grows with their number unless --global_batch_tokens is given.",
-        low=1,
-    )
-    eval_bleu: bool = checked_field(
-        False,
-        "Decode dev at each evaluation, and choose the best checkpoint by BLEU (or"
-        " F1).",
-    )
-    cluster_resolver: str = checked_field(
-        "tf_config",
-        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG;"
-        " slurm, the tasks of srun's job step.",
-        choices=("tf_config", "slurm"),
-    )
-    warm_start_from: str | None = optional_field(
-        str,
-        "Run folder or checkpoint whose weights a new run starts from, without"
-        " --hparams_set also its hparams, with the learning rate where it stopped.",
-    )
 
 
 @command
@@ -96,7 +76,7 @@ def main(flags: TrainerFlags) -> None:
         problem, data_dir = data_of_run(folder)
         problem = flags.problem or problem
         flags = dataclasses.replace(flags, problem=problem, data_dir=data_dir)
-    start = flags.warm_start_from or None
+    start = flags.warm_start_from
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
     hparams = None if flags.hparams_set else run_hparams(folder, start)
     if hparams is None:
@@ -121,11 +101,8 @@ def main(flags: TrainerFlags) -> None:
         hparams=hparams,
         config=LoopConfig(train_steps=steps, **flags.values_of(LoopOptions)),
         command=["t2t-trainer", *recorded.words(defaults=True)],
-        eval_bleu=flags.eval_bleu,
-        warm_start_from=start,
+        options=flags,
         gpus=flags.worker_gpu,
-        cpu_replicas=flags.worker_cpu,
-        cluster_resolver=flags.cluster_resolver,
     )
     print("\n".join(train_run(training)))
 

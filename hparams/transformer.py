@@ -8,7 +8,7 @@ import dataclasses
 from typing import Any
 
 from t2tlite.config import HParams
-from t2tlite.programs.table3.rows import ROWS, Row, changes
+from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.registry import register_hparams
 from t2tlite.schedules import T2T_SCHEDULE
 
@@ -332,7 +332,7 @@ def _register_row(row: Row) -> None:
         return row.apply(transformer_base())
 
     size = "" if row.parameters is None else f", {row.parameters} million parameters"
-    fields = ", ".join(changes(hparam_set(), transformer_base()))
+    fields = ", ".join(hparam_set().changes(transformer_base()))
     hparam_set.__name__ = f"transformer_{row.name}"
     hparam_set.__doc__ = (
         f"Table 3, row ({row.group}), {fields}: perplexity {row.perplexity:.2f},"

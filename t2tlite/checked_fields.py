@@ -127,7 +127,12 @@ class CheckedFields:
         """A misspelt field is the same error wherever it is given: in an hparam set,
         for example, by `dataclasses.replace`.
         """
-        cls.check_names(fields)
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in fields:
+            if name not in known:
+                raise ValueError(
+                    f"{cls.called} has no field {name!r}. {did_you_mean(name, known)}"
+                )
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -157,16 +162,6 @@ class CheckedFields:
                 values[name] = parse_value(name, values[name], facts.kind)
         return dataclasses.replace(self, **values)
 
-    @classmethod
-    def check_names(cls, names: Iterable[str]) -> None:
-        """Raises ValueError if a name is not a field's."""
-        fields = [field.name for field in dataclasses.fields(cls)]
-        for name in names:
-            if name not in fields:
-                raise ValueError(
-                    f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}"
-                )
-
     def diff(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
         differences = {}
@@ -174,6 +169,10 @@ class CheckedFields:
             if value != getattr(other, name):
                 differences[name] = value, getattr(other, name)
         return differences
+
+    def changes(self, other: Self) -> list[str]:
+        """What `override` changes in `other` to make this: ["num_heads=4"]."""
+        return [f"{name}={value}" for name, (value, _) in self.diff(other).items()]
 
 
 def checked(

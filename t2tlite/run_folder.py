@@ -29,15 +29,19 @@ test.9000.ensemble3-6f1a92c0.
 """
 
 import dataclasses
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
-from t2tlite.files.atomic_file import check_name, copy_file, file_sha256, write_text
+from t2tlite.files.atomic_file import (
+    check_name,
+    copy_file,
+    text_sha256,
+    write_text,
+)
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
@@ -188,11 +192,9 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         entries = manifest.vocabulary_entries()
         for entry, source in zip(entries, vocabularies, strict=True):
-            target = self.path / entry.file
-            if not target.exists() or file_sha256(target) != entry.sha256:
-                copy_file(source, target)
+            copy_file(source, self.path / entry.file)
         write_record(self.path / MANIFEST, manifest)
-        write_record(self._hparams, dataclasses.asdict(hparams))
+        write_record(self._hparams, hparams)
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder that holds data itself
@@ -246,18 +248,10 @@ class RunFolder:
         if self.writes:
             write_record(self.own(record.file), record)
 
-    def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
-        """Records the evaluations on dev, oldest first."""
-        self.write(EvaluationsFile(tuple(evaluations)))
-
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
         record = self.read(EvaluationsFile)
         return list(record.evaluations) if record else []
-
-    def write_costs(self, costs: Sequence[RunCost]) -> None:
-        """Records the cost of training at each checkpoint, oldest first."""
-        self.write(CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was
@@ -269,9 +263,6 @@ class RunFolder:
     def best(self) -> DevEvaluation | None:
         """The evaluation of the best checkpoint on dev, or None."""
         return self.read(DevEvaluation)
-
-    def write_best(self, best: DevEvaluation) -> None:
-        self.write(best)
 
     def checkpoints(self) -> list[str]:
         """The newest checkpoints of the run, oldest first."""
@@ -295,12 +286,12 @@ class RunFolder:
         self,
         split: str,
         checkpoint: str,
-        options: Mapping[str, Any] | None = None,
+        changes: Sequence[str] = (),
         others: Sequence[str] = (),
     ) -> str:
-        """The name of the record of a decoding with a checkpoint and the given
-        non-default options. `others` are the checkpoints of the other runs of an
-        ensemble.
+        """The name of the record of a decoding with a checkpoint and options that are
+        not the default, such as "beam_size=8". `others` are the checkpoints of the
+        other runs of an ensemble.
 
         The name of a checkpoint outside the run has its folder and a hash of the path,
         since each run has a folder `best`.
@@ -315,8 +306,7 @@ class RunFolder:
         if others:
             paths = [Path(other).resolve() for other in others]
             name += f".ensemble{len(others) + 1}-{_digest(paths)}"
-        if options:
-            changes = [f"{option}={value}" for option, value in options.items()]
+        if changes:
             name += f".{','.join(changes)}"
         return name
 
@@ -354,7 +344,7 @@ class RunFolder:
 
 def _digest(paths: Sequence[Path]) -> str:
     """A short hash of paths, for file names."""
-    return hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()[:8]
+    return text_sha256("\n".join(map(str, paths)))[:8]
 
 
 def run_of(path: str | Path) -> RunFolder:

@@ -6,7 +6,7 @@ from t2tlite.programs.visualise import Attention
 
 # What a sentence may hold that a page could take for something else.
 AWKWARD = ["▁\"it's", "<", "&amp;", "</", "script", ">", "<!--", "▁$x$", "_^{", "\\", "▁", "▁שלום", "▁مرحبا", "猫",
-           "\u202e", "\x07", "<0xE3>", "DATA_GOES_HERE", "</s>"]  # fmt: skip
+           "\u202e", "\x07", "<0xE3>", "{{ data }}", "</s>"]  # fmt: skip
 
 
 def attention_of(

@@ -9,20 +9,18 @@ from tiny_run import change_manifest
 
 from t2tlite.config import HParams
 from t2tlite.run_folder import RunFolder, run_of
-from t2tlite.run_records import DecodeRecord, DevEvaluation, Environment, RunCost
+from t2tlite.run_records import (
+    CostFile,
+    DecodeRecord,
+    DevEvaluation,
+    Environment,
+    RunCost,
+)
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord(
-    "dev",
-    9,
-    "run/model.ckpt-9",
-    2,
-    {"BLEU": 30.5},
-    {"BLEU": "sig"},
-    {"beam_size": 4},
-    1.5,
-    name="dev.9",
-)
+    "dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, {"BLEU": "sig"}, {"beam_size": 4}, 1.5, name="dev.9",
+)  # fmt: skip
 
 MANIFEST = {
     "format_version": 1,
@@ -61,11 +59,8 @@ def run(tmp_path):
 
 def test_manifest_is_read_in_the_runs_direction(run):
     manifest = run.manifest()
-    assert (manifest.name, manifest.task, manifest.language_pair) == (
-        "parallel_text_rev",
-        "translation",
-        ("de", "en"),
-    )
+    expected = "parallel_text_rev", "translation", ("de", "en")
+    assert (manifest.name, manifest.task, manifest.language_pair) == expected
     assert manifest.vocabulary_sizes == (300, 300)
     train = manifest.split("train")
     assert (train.source_tokens, train.longest_source, train.mean_lengths) == (
@@ -86,9 +81,9 @@ def test_what_is_written_is_read_again(run):
     command = ["t2t-trainer", *[f"--{name}={value}" for name, value in flags.items()]]
     run.write_flags(command)
     costs = [COST, dataclasses.replace(COST, step=12)]
-    run.write_costs(costs)
+    run.write(CostFile(tuple(costs)))
     best = DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
-    run.write_best(best)
+    run.write(best)
     run.write_decode_record(DECODED)
     run.decoded_file("dev.9").write_text("eins\nzwei\n")
     assert run.read(Environment) == environment
@@ -117,16 +112,16 @@ def test_an_empty_directory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "options", "name"),
+    ("checkpoint", "changes", "name"),
     [
-        ("model.ckpt-9", {}, "dev.9"),
-        ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
-        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
-        ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
+        ("model.ckpt-9", [], "dev.9"),
+        ("averaged/model.ckpt-9", [], "dev.9.averaged"),
+        ("best/model.ckpt-7", ["beam_size=8", "alpha=1.0"], "dev.7.best.beam_size=8,alpha=1.0"),
+        ("model.ckpt-9", ["alpha=0.0"], "dev.9.alpha=0.0"),
     ],
 )  # fmt: skip
-def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name):
-    assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
+def test_decoding_name_has_checkpoint_and_options(run, checkpoint, changes, name):
+    assert run.decode_name("dev", f"{run}/{checkpoint}", changes) == name
     run.write_decode_record(DECODED)
     other = dataclasses.replace(DECODED, name=name, scores={"BLEU": 99.0})
     run.write_decode_record(other)
@@ -171,9 +166,7 @@ def test_a_worker_other_than_the_chief_writes_nothing(run):
     other = RunFolder(run.path, writes=False)
     other.create(HParams(), run.manifest(), [run.path / "absent"])
     other.write_flags(["t2t-trainer"])
-    other.write_costs([COST])
-    other.write_evaluations([DevEvaluation(9, {"loss": 0.5})])
-    other.write_best(DevEvaluation(9, {"loss": 0.5}))
+    other.write(CostFile((COST,)))
     assert sorted(run.path.rglob("*")) == before
     assert other.hparams() == run.hparams()
 

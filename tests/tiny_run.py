@@ -17,6 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from t2tlite.bin import t2t_trainer
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import only_process
+from t2tlite.run_folder import RunFolder
 
 PACKAGE = '''"""Problems and hparams of a user."""
 
@@ -222,3 +223,15 @@ def checkpoint_names(folder):
         (path.stem for path in folder.glob("model.ckpt-*.index")),
         key=lambda name: int(name.split("-")[1]),
     )
+
+
+def before_writing(monkeypatch, kind, action):
+    """Calls an action before a run writes a record of a kind."""
+    write = RunFolder.write
+
+    def wrapped(run, record):
+        if isinstance(record, kind):
+            action()
+        write(run, record)
+
+    monkeypatch.setattr(RunFolder, "write", wrapped)

@@ -273,7 +273,8 @@ class DataBuild:
         entry for each split.
         """
         total = sum(map(len, self.shards.values()))
-        bar = progress_bar(_tasks(spool), desc="encoding", total=total, unit=" shards")
+        tasks = atomic_file.unpickled(spool)
+        bar = progress_bar(tasks, desc="encoding", total=total, unit=" shards")
         if self.pipeline is not None:
             encode_shards.encode_in(self.pipeline, bar, self.vocabularies)
         else:
@@ -335,11 +336,3 @@ class DataBuild:
         """
         paths = raw_files(self.problem, self.tmp_dir)
         return [path for path in paths if path.is_file()]
-
-
-def _tasks(spool: BinaryIO) -> encode_shards.Shards:
-    """What `read_corpus` copied."""
-    spool.seek(0)
-    with contextlib.suppress(EOFError):
-        while True:
-            yield pickle.load(spool)

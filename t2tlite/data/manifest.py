@@ -8,7 +8,6 @@ nowhere else.
 """
 
 import dataclasses
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
-from t2tlite.files.atomic_file import file_sha256
+from t2tlite.files.atomic_file import file_sha256, text_sha256
 from t2tlite.files.records import Count, LanguageName, Name, Positive, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -201,7 +200,7 @@ class RunManifest(Manifest):
         for name, split in self.splits.items():
             if is_training(name) or name == DEV:
                 hashes += [shard.sha256 for shard in split.shards]
-        return hashlib.sha256("+".join(hashes).encode()).hexdigest()
+        return text_sha256("+".join(hashes))
 
     @property
     def language_pair(self) -> tuple[str, str]:

@@ -373,11 +373,8 @@ def check_supported(
     """
     if GLOSSARY in features and options.samples:
         raise ValueError("A glossary needs beam search. Received: sampling.")
-    received = {}
-    for name, (value, _) in options.diff(type(options)()).items():
-        received[name] = f"{name}={value}"
-    received |= zip(features, features, strict=True)
-    missing = [shown for name, shown in received.items() if name not in supported]
+    received = [*options.changes(type(options)()), *features]
+    missing = [each for each in received if each.partition("=")[0] not in supported]
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"

@@ -1,9 +1,10 @@
-"""Files and folders that appear complete or not at all."""
+"""Files and folders that appear complete or not at all, or have no name."""
 
 import contextlib
 import errno
 import hashlib
 import os
+import pickle
 import re
 import shutil
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from t2tlite.files.own_files import (
     LOCK,
@@ -163,6 +164,14 @@ def copy_file(source: Path, target: Path) -> None:
         shutil.copyfileobj(content, file)
 
 
+def unpickled(file: BinaryIO) -> Iterator[Any]:
+    """Yields what was pickled to a file, one after the other."""
+    file.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(file)
+
+
 def check_sha256(path: Path, sha256: str, advice: str) -> None:
     """Raises ValueError with `advice` unless a file's content has the recorded SHA-256.
 
@@ -178,6 +187,11 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text_sha256(text: str) -> str:
+    """The SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextlib.contextmanager

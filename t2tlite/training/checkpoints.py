@@ -111,7 +111,7 @@ class Checkpoints:
         if self._run.writes:
             saved = self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"
             path = copy_checkpoint(str(saved), self._run.best_folder)
-            self._run.write_best(best)
+            self._run.write(best)
             remove_other_checkpoints(path)
 
     def _best_path(self, best: DevEvaluation) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from t2tlite.config import HParams
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import NO_COST, RunCost
+from t2tlite.run_records import NO_COST, CostFile, RunCost
 from t2tlite.types import Tensor
 
 TRANSFORMER = "transformer"  # the hparam `model` of which the formulas are
@@ -198,7 +198,7 @@ class CostMeter:
         kept = {step_of(path) for path in self.run.checkpoints()} - {step}
         self._records = [record for record in self._records if record.step in kept]
         self._records.append(cost)
-        self.run.write_costs(self._records)
+        self.run.write(CostFile(tuple(self._records)))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from t2tlite.data.batch_plan import evaluation_plan, not_evaluated
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import LOSS, DevEvaluation, OnEvaluation
+from t2tlite.run_records import LOSS, DevEvaluation, EvaluationsFile, OnEvaluation
 from t2tlite.tasks.task import Score, lower_is_better
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.loop_config import LoopConfig
@@ -202,7 +202,7 @@ class DevSets:
             say(f"  {name}: {result}")
         for name, result in {"dev": dev, **results}.items():
             progress.record(step, name, result.metrics)
-        self.run.write_evaluations(self.evaluations)
+        self.run.write(EvaluationsFile(tuple(self.evaluations)))
         progress.doing("")
         if self.on_evaluation is not None:
             self.on_evaluation(self.evaluations[-1])
@@ -230,7 +230,7 @@ class DevSets:
             metrics |= score.metrics
             criterion = score.name.lower()
         self.best = dataclasses.replace(best, metrics=metrics, criterion=criterion)
-        self.run.write_best(self.best)
+        self.run.write(self.best)
         decides = f"From here on dev {criterion} decides"
         say(f"{decides}. The best so far is step {best.step:,}.")
 

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from t2tlite.console import say
@@ -37,6 +37,22 @@ def keeping_handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def handling(handler: Callable[..., None]) -> Iterator[None]:
+    """Lets a handler receive these signals during the block, but none that the process
+    ignores, such as SIGHUP under nohup.
+    """
+    before = {}
+    for number, earlier in _handlers().items():
+        if earlier != signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
 class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and has saved a checkpoint unless it is at step 0."""
 
@@ -52,24 +68,19 @@ class Interrupted(KeyboardInterrupt):
 class Signals:
     """Records the first SIGINT, SIGTERM or SIGHUP during a `with` block. A second one
     ends the process as usual.
-
-    Signals that the process ignores stay ignored, such as SIGHUP under nohup.
     """
 
     def __init__(self) -> None:
         self.caught: int | None = None  # the number of the signal
         self._saved_step: int | None = None
-        self._before: dict[int, Any] = {}
+        self._handling = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        for number, handler in _handlers().items():
-            if handler != signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._record)
+        self._handling.enter_context(handling(self._record))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handling.close()
 
     @property
     def came(self) -> bool:

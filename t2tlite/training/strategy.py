@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 import platform
 import socket
@@ -16,6 +15,7 @@ from t2tlite.checked_fields import AUTO
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.batch_plan import MAX_SHAPES
+from t2tlite.files.atomic_file import text_sha256
 from t2tlite.machine import (
     cores_each,
     cpu_flags,
@@ -159,7 +159,7 @@ def keeping_compiled(run: RunFolder) -> Iterator[None]:
     TensorFlow reads that once in a process, when it first looks for devices.
     """
     built_for = [tf.__version__, *sorted(cpu_flags()), *nvidia_models()]
-    digest = hashlib.sha256(" ".join(built_for).encode()).hexdigest()[:8]
+    digest = text_sha256(" ".join(built_for))[:8]
     folder = run.own(f"xla/{digest}").resolve()
     is_set = XLA_FLAGS in os.environ
     if not is_set:

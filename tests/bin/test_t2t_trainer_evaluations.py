@@ -2,17 +2,19 @@
 is repeated if it is not.
 """
 
+import functools
 import re
 import signal
 
 import numpy as np
 import pytest
-from tiny_run import SMALL, checkpoint_names, events, small, tensors
+from tiny_run import SMALL, before_writing, checkpoint_names, events, small, tensors
 from tiny_task import contents
 
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation, EvaluationsFile
 from t2tlite.tasks.task import Score
 from t2tlite.training import loop
 from t2tlite.training.signals import STOPPING
@@ -92,7 +94,7 @@ def test_evaluation_killed_before_its_record_is_repeated(train, run, monkeypatch
     assert evaluated(run) == ({2: 3.0}, 4)
     assert checkpoint_names(run / "best") == ["model.ckpt-2", "model.ckpt-4"]
     with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "write_evaluations", killed)
+        before_writing(patch, EvaluationsFile, killed)
         with pytest.raises(KilledError):
             train([2.0], *how)
     assert events(run)["dev/loss"] == [2, 4]
@@ -126,12 +128,8 @@ def test_signal_ends_an_evaluation(train, run, number):
 
 
 def test_signal_while_the_best_is_written_comes_after_it(train, run, monkeypatch):
-    write_best = RunFolder.write_best
-    monkeypatch.setattr(
-        RunFolder,
-        "write_best",
-        lambda *args: (signal.raise_signal(signal.SIGTERM), write_best(*args)),
-    )
+    sigterm = functools.partial(signal.raise_signal, signal.SIGTERM)
+    before_writing(monkeypatch, DevEvaluation, sigterm)
     train([2.0], EVERY_2, "--train_steps=4", status=128 + signal.SIGTERM)
     assert (evaluated(run), checkpoint_names(run)) == (({2: 2.0}, 2), ["model.ckpt-2"])
     assert checkpoint_names(run / "best") == ["model.ckpt-2"]

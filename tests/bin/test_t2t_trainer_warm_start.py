@@ -12,6 +12,7 @@ import pytest
 from eager import run_eagerly
 from run_command import run_command
 from tiny_run import (
+    before_writing,
     change_manifest,
     checkpoint_names,
     events,
@@ -25,7 +26,7 @@ from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import notes_on_checkpoint, run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import TrainedWith
+from t2tlite.run_records import DevEvaluation, EvaluationsFile, TrainedWith
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
 from t2tlite.training.signals import STOPPING
@@ -208,14 +209,11 @@ def raises_killed(*_):
 def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at):
     """The start is evaluated once more, also without --warm_start_from."""
     how = [EVERY_2, "--train_steps=4"]
-    place = {
-        "saving": (Checkpoints, "save"),
-        "keeping": (RunFolder, "write_best"),
-        "recording": (RunFolder, "write_evaluations"),
-    }
+    records = {"keeping": DevEvaluation, "recording": EvaluationsFile}
     with monkeypatch.context() as patch:
-        if killed_at in place:
-            patch.setattr(*place[killed_at], raises_killed)
+        if killed_at == "saving":
+            patch.setattr(Checkpoints, "save", raises_killed)
+        before_writing(patch, records.get(killed_at, ()), raises_killed)
         with pytest.raises(KilledError):
             start([KilledError() if killed_at == "evaluating" else 0.9], *how, warm)
     assert RunFolder(run).evaluations() == []

@@ -20,7 +20,6 @@ from t2tlite.programs.bulk.part import (
     Part,
     Window,
     cut,
-    encode_lines,
     encoded,
     open_part,
     read_first,
@@ -150,11 +149,11 @@ def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
 
 
 def _write(file: BinaryIO | None, lines: Iterable[str]) -> None:
-    data = encode_lines(lines)  # UTF-8 also if the terminal's locale is another
+    text = "".join([f"{line}\n" for line in lines])
     if file is None:
-        print(data.decode(), end="", flush=True)
+        print(text, end="", flush=True)
     else:
-        file.write(data)
+        file.write(text.encode())  # UTF-8 also if the terminal's locale is another
         file.flush()
 
 

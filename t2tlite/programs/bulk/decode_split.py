@@ -17,7 +17,6 @@ from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob
 from t2tlite.programs.bulk.part import WindowOutput, cut, open_part
-from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Output, signature_lines
@@ -121,11 +120,10 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     not the default.
     """
     model = job.model
-    differences = job.options.diff(decode_options(model.manifest))
-    changes = {name: value for name, (value, _) in differences.items()}
+    changes = job.options.changes(model.options())
     if model.engine.name != TENSORFLOW:
-        changes["engine"] = model.engine.name
-        changes["quantization"] = model.engine.quantization
+        changes.append(f"engine={model.engine.name}")
+        changes.append(f"quantization={model.engine.quantization}")
     return folder.decode_name(split, model.checkpoint, changes, model.others)
 
 

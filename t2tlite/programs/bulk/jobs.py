@@ -4,7 +4,6 @@ outputs are written.
 
 import dataclasses
 import functools
-import hashlib
 import json
 import math
 import time
@@ -16,6 +15,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.glossary import Glossary, terms_of
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import Done
+from t2tlite.files.atomic_file import text_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.part import KEY_DIGITS, WHOLE, Window, WindowOutput
 from t2tlite.programs.runs.translator import Translator
@@ -83,8 +83,7 @@ class DecodeJob:
         """A hash of a window's lines and of everything else that its output depends
         on.
         """
-        content = f"{self._provenance} {window.lines!r}"
-        return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
+        return text_sha256(f"{self._provenance} {window.lines!r}")[:KEY_DIGITS]
 
     @functools.cached_property
     def _provenance(self) -> str:

@@ -14,7 +14,6 @@ OUT.pieces; OUT.part takes them up.
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import pickle
@@ -28,8 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from t2tlite.console import say
 from t2tlite.decoding.text_decoder import NO_FILE, Origin
-from t2tlite.files import atomic_file, compression, own_files
-from t2tlite.files.text_files import ReadAhead
+from t2tlite.files import atomic_file, own_files, text_files
 from t2tlite.tasks.task import Output
 
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
@@ -73,7 +71,7 @@ def cut(
     """
     slack = size // 4
     modulus = max(1, slack // 2)
-    ahead = ReadAhead(iter(lines)) if prompt else None
+    ahead = text_files.ReadAhead(iter(lines)) if prompt else None
     window: list[str] = []
     for line in ahead or lines:
         window.append(line)
@@ -104,14 +102,7 @@ def read_first(
         for window in windows:
             pickle.dump(window, spool)
             count += len(window.lines)
-        spool.seek(0)
-        yield count, _windows(spool)
-
-
-def _windows(spool: BinaryIO) -> Iterator[Window]:
-    with contextlib.suppress(EOFError):
-        while True:
-            yield pickle.load(spool)
+        yield count, atomic_file.unpickled(spool)
 
 
 class Part:
@@ -170,13 +161,13 @@ class Part:
         Returns the sums of their counts.
         """
         totals: Counter[str] = Counter()
-        with (
-            atomic_file.atomic_file(self._target) as file,
-            compression.compressed(file, self._target) as out,
-        ):
+
+        def lines() -> Iterator[str]:
             for output in self.outputs():
-                out.write(encode_lines(lines_of(output, totals["sentences"])))
+                yield from lines_of(output, totals["sentences"])
                 totals.update(output.counts)
+
+        text_files.write_lines(self._target, lines())
         self.remove()
         return totals
 
@@ -245,22 +236,17 @@ def encoded(key: str, output: WindowOutput) -> bytes:
     outputs have as text.
     """
     content = json.dumps([key, *output], default=_kept)
-    return f"{_sha256(content)} {content}\n".encode()
+    return f"{atomic_file.text_sha256(content)} {content}\n".encode()
 
 
 def _kept(output: Output) -> list[Any]:
     return list(vars(output).values())[:KEPT_FIELDS]
 
 
-def encode_lines(lines: Iterable[str]) -> bytes:
-    """Lines as they are in a file."""
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
 def _record(line: bytes) -> list[Any]:
     """What `encoded` wrote. Raises ValueError if it is damaged."""
     sha256, _, content = line.decode().rstrip("\n").partition(" ")
-    if sha256 != _sha256(content):
+    if sha256 != atomic_file.text_sha256(content):
         raise ValueError("OUT.part has changed. Run the same command again.")
     record: list[Any] = json.loads(content)
     return record
@@ -272,7 +258,3 @@ def _output(record: list[Any]) -> WindowOutput:
         for i, (text, score, log_prob, ids, *more) in enumerate(outputs):
             outputs[i] = Output(text, score, log_prob, tuple(ids), *more)
     return WindowOutput(sources, n_best, counts)
-
-
-def _sha256(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()

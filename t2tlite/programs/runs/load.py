@@ -11,7 +11,6 @@ The hash is that of the checkpoint and of t2tlite's version. A directory of othe
 removed when a model is converted.
 """
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -182,10 +181,10 @@ def _open_converted(
     ctranslate2_engine.check_expressible(hparams)
     parameters = count_parameters(hparams, folder.manifest().vocabulary_sizes)
     made_from = f"{__version__} {checkpoint_identity(checkpoint)}"
-    digest = hashlib.sha256(made_from.encode()).hexdigest()[:8]
+    digest = atomic_file.text_sha256(made_from)[:8]
     path = folder.own(f"ctranslate2/{quantization}-{digest}")
     if not path.is_dir():
-        _convert(folder, checkpoint, parameters, path)
+        _convert(folder, checkpoint, parameters, path, quantization)
     translator = ctranslate2_engine.open_translator(path, quantization, threads)
     engine = ctranslate2_engine.CTranslate2Engine(
         translator,
@@ -199,12 +198,17 @@ def _open_converted(
     return engine
 
 
-def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) -> None:
+def _convert(
+    folder: RunFolder,
+    checkpoint: str,
+    parameters: int,
+    path: Path,
+    quantization: str,
+) -> None:
     """Makes a model directory, and removes those of its quantization that were made
     from something else.
     """
     converted = path.parent
-    quantization = path.name.partition("-")[0]
     with own_files.only_process(converted, "convert a run's model", wait=True):
         if path.is_dir():  # another process has made it meanwhile
             return
@@ -217,8 +221,8 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         with atomic_file.atomic_folder(path, converted / ".converting") as unfinished:
             hparams = folder.hparams()
             convert(hparams, weights, folder.encoders(), unfinished, quantization)
-        for other in converted.iterdir():
-            if other != path and other.name.partition("-")[0] == quantization:
+        for other in converted.glob(f"{quantization}-*"):
+            if other != path:
                 own_files.remove(other)
 
 
@@ -263,7 +267,7 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
                 f" t2t-datagen {folder.vocabulary_flag()}."
             )
     try:
-        dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
+        dataset = open_dataset(data_dir or manifest.data_dir, name)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"{error} Or give --data_dir, where the data is now."

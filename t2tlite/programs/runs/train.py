@@ -4,7 +4,6 @@ describes its files.
 
 import contextlib
 import dataclasses
-import hashlib
 import itertools
 import json
 import platform
@@ -21,7 +20,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.files import checkpoint_paths, own_files
+from t2tlite.files import atomic_file, checkpoint_paths, own_files
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.load import after_training
 from t2tlite.programs.runs.training import Training, dataset_of
@@ -52,9 +51,10 @@ def train_run(training: Training) -> list[str]:
     """
     check_not_forked()
     folder = training.folder
-    cluster = workers.find_cluster(training.cluster_resolver)
+    options = training.options
+    cluster = workers.find_cluster(options.cluster_resolver)
     with strategy.keeping_compiled(folder):
-        replicas = strategy.make_strategy(training.gpus, cluster, training.cpu_replicas)
+        replicas = strategy.make_strategy(training.gpus, cluster, options.worker_cpu)
     recorded = folder.hparams() if folder.checkpoints() else None
     hparams = training.hparams
     steps = training.config.train_steps
@@ -109,7 +109,7 @@ def _train(
         workers.check_workers_agree(replicas, trained)
         start = None
         if not recorded:  # nothing has been learned yet, so everything may change
-            given = training.warm_start_from
+            given = training.options.warm_start_from
             start = _warm_start_checkpoint(dataset, hparams, given)
         trained_with = TrainedWith(
             random_seed=config.random_seed,
@@ -122,7 +122,7 @@ def _train(
 
         setup = _setup(dataset, hparams, folder, replicas, start, config.random_seed)
         score = None
-        if training.eval_bleu:
+        if training.options.eval_bleu:
             score = _dev_scorer(setup, dataset)
 
         def begin() -> None:
@@ -157,7 +157,7 @@ def _what_is_trained(
     """
     data = Identity.of(dataset.manifest)
     others = (data, hparams, config, folder.evaluations(), folder.best())
-    digest = hashlib.sha256(repr(others).encode()).hexdigest()
+    digest = atomic_file.text_sha256(repr(others))
     steps = [0, *map(checkpoint_paths.step_of, folder.checkpoints())]
     return (
         f"newest checkpoint {steps[-1]}, t2tlite {t2tlite.__version__}, pairs"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite import registry
-from t2tlite.checked_fields import checked
+from t2tlite.checked_fields import CheckedFields, checked_field, optional_field
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
@@ -39,22 +39,47 @@ class DataToMake:
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainingOptions(CheckedFields):
+    """What a run is trained from, on which workers and CPUs, and which checkpoint is
+    the best.
+    """
+
+    worker_cpu: int = checked_field(
+        1,
+        "Replicas on the CPU, which share its cores: faster for small models. The batch"
+        " grows with their number unless --global_batch_tokens is given.",
+        low=1,
+    )
+    eval_bleu: bool = checked_field(
+        False,
+        "Decode dev at each evaluation, and choose the best checkpoint by BLEU (or"
+        " F1).",
+    )
+    cluster_resolver: str = checked_field(
+        "tf_config",
+        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG;"
+        " slurm, the tasks of srun's job step.",
+        choices=("tf_config", "slurm"),
+    )
+    warm_start_from: str | None = optional_field(
+        str,
+        "Run folder or checkpoint whose weights a new run starts from, without"
+        " --hparams_set also its hparams, with the learning rate where it stopped.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class Training:
-    """What is trained, on which data and devices, and for how long."""
+    """What is trained, on which data, how, and for how long."""
 
     folder: RunFolder
     data: Dataset | DataToMake
     hparams: HParams
     config: LoopConfig
     command: Sequence[str]  # t2t-trainer and its flags, recorded in flags.txt
-    # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
-    eval_bleu: bool = False
-    # run or checkpoint whose weights a new run starts from; None: random
-    warm_start_from: str | None = None
+    options: TrainingOptions
     on_evaluation: OnEvaluation | None = None
     gpus: int | None = None  # of this machine; None: all, or the CPU without any
-    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
-    cluster_resolver: str = "tf_config"  # how the workers are found
 
 
 def make_data(data: DataToMake) -> Generated:
@@ -178,10 +203,7 @@ def set_and_changes(
         name = run.flags().get("hparams_set")
     if name not in registry.list_hparams():
         name = TRANSFORMER_BASE
-    changes = []
-    for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
-        changes.append(f"{field}={new}")
-    return name, ",".join(changes)
+    return name, ",".join(hparams.changes(registry.get_hparams(name)))
 
 
 def training_of(
@@ -208,9 +230,8 @@ def training_of(
     elif data_dir is None:
         data_dir = data_of_run(folder)[1] or DATA_DIR
     data_dir = Path(data_dir)
-    LoopConfig.check_names(loop)
-    eval_bleu = checked("eval_bleu", bool, eval_bleu)
     start = None if warm_start_from is None else str(warm_start_from)
+    options = TrainingOptions(eval_bleu=eval_bleu, warm_start_from=start)
     check_folders(folder, data_dir, name, start)
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
@@ -226,25 +247,14 @@ def training_of(
         "output_dir": folder,
         "hparams_set": hparams_set,
         "hparams": changes,
-        "worker_cpu": 1,
+        **vars(options),
         **vars(config),
     }
-    if eval_bleu:
-        flags["eval_bleu"] = eval_bleu
-    if start:
-        flags["warm_start_from"] = start
-    words = [f"--{flag}={value}" for flag, value in flags.items()]
-    command_line = ["t2t-trainer", *words]
-    return Training(
-        folder,
-        data,
-        changed,
-        config,
-        command_line,
-        eval_bleu,
-        start,
-        on_evaluation,
-    )
+    command_line = ["t2t-trainer"]
+    for flag, value in flags.items():
+        if value is not None:
+            command_line.append(f"--{flag}={value}")
+    return Training(folder, data, changed, config, command_line, options, on_evaluation)
 
 
 def _changed_hparams(
@@ -264,5 +274,4 @@ def _changed_hparams(
             f" {hparams!r:.80}."
         )
     base = run_hparams(folder, warm_start_from) or HParams()
-    base.check_names(hparams)
     return dataclasses.replace(base, **hparams)

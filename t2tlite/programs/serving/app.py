@@ -64,7 +64,7 @@ def make_app(service: Service) -> FastAPI:
     if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(service.options.cors_origins),
+            allow_origins=service.options.cors_origins,
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )

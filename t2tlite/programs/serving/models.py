@@ -3,7 +3,6 @@ it is loaded.
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from t2tlite.data.language_codes import (
 )
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import ALIGNMENTS, GLOSSARY, TENSORFLOW
-from t2tlite.decoding.glossary import Glossary
+from t2tlite.decoding.glossary import Glossary, open_glossary
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.load import check_engine_options, load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
@@ -36,9 +35,6 @@ MAX_EXAMPLES = 4  # sentences that the page offers
 MAX_EXAMPLE = 60  # characters of an example
 
 SentenceWithTerms = tuple[str, list[str]]
-
-# not a method of a model: the cache would keep the model when another replaces it
-_changed = functools.lru_cache(maxsize=64)(dataclasses.replace)
 
 
 class ServedPair(NamedTuple):
@@ -104,18 +100,19 @@ def _served_pair(run: str, manifest: RunManifest, entry: str | None) -> ServedPa
 
 def pairs_of_runs(options: ServedRunOptions) -> list[ServedPair]:
     """The language pairs of the runs, whose records are checked without TensorFlow."""
+    glossary = open_glossary(options.glossary)
     manifests = []
-    for run in options.runs:
+    for run in options.output_dir:
         folder = RunFolder(run)
         folder.hparams()
         manifest = folder.manifest()
         find_checkpoint(folder.path, options.checkpoint_path)
         decoding = decode_options(manifest, options.decode_hparams)
-        features = [GLOSSARY] * bool(options.glossary)
+        features = [GLOSSARY] * bool(glossary)
         check_engine_options(options.engine, decoding, *features)
         manifests.append(manifest)
-    pairs = served_pairs(options.runs, manifests, options.languages)
-    if options.glossary and (len(pairs) > 1 or pairs[0].target == TREE):
+    pairs = served_pairs(options.output_dir, manifests, options.languages)
+    if glossary and (len(pairs) > 1 or pairs[0].target == TREE):
         raise ValueError(f"--glossary is of one language pair. Received: {pairs}.")
     return pairs
 
@@ -188,7 +185,7 @@ class ServedModel:
         if alpha is None:
             alpha = self.options.alpha
         return_beams = beam if n_best > 1 else 1
-        return _changed(
+        return dataclasses.replace(
             self.options,
             beam_size=beam,
             return_beams=return_beams,
@@ -286,6 +283,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
     loaded.
     """
     detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
+    glossary = open_glossary(options.glossary)
     models: list[ServedModel] = []
     # by run; a run may translate to several languages
     translators: dict[str, Translator] = {}
@@ -306,7 +304,7 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
         model = ServedModel(
-            translator, source, target, defaults, tag, examples, options.glossary
+            translator, source, target, defaults, tag, examples, glossary
         )
         if model.glossary:
             model.check_glossary(model.glossary, defaults)

@@ -4,9 +4,13 @@ import dataclasses
 import os
 import re
 
-from t2tlite.checked_fields import CheckedFields, checked_field, optional_field
+from t2tlite.checked_fields import (
+    CheckedFields,
+    checked_field,
+    optional_field,
+    required_field,
+)
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.glossary import Glossary
 from t2tlite.files.text_files import read_lines
 
 MAX_BODY_BYTES = 1 << 20  # of a request
@@ -126,15 +130,22 @@ class ServerOptions(CheckedFields):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServedRunOptions:
-    """Which runs are served, and how they decode."""
+class ServedRunOptions(CheckedFields):
+    """Which runs are served, for which languages, and how they decode. The last five
+    are flags of other commands too, which say more of them.
+    """
 
-    runs: tuple[str, ...]
-    # a pair such as en-de for each run, or with tags, en-de:<2de>, for the only one; by
-    # default what the runs record
-    languages: tuple[str, ...] = ()
+    output_dir: tuple[str, ...] = required_field(
+        tuple, "Folder of a run to serve; can be given several times."
+    )
+    languages: tuple[str, ...] = checked_field(
+        (),
+        "Language pairs in the order of --output_dir: en-de,pt-BR-en; by default those"
+        " recorded. One run can serve several by tags, which are put before each"
+        " source: 'en-de:<2de>,en-fr:<2fr>'.",
+    )
     checkpoint_path: str | None = None
-    decode_hparams: str = ""  # changes to the problems' decoding defaults
+    decode_hparams: str = ""
+    quantization: str | None = None
     engine: str = TENSORFLOW
-    quantization: str | None = None  # of CTranslate2's weights; by default float32
-    glossary: Glossary | None = None  # of the only language pair
+    glossary: str | None = None

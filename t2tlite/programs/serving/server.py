@@ -30,7 +30,7 @@ from t2tlite.programs.serving.service import (
     READY,
     Service,
 )
-from t2tlite.training.signals import STOPPING
+from t2tlite.training.signals import handling
 
 # The server ends after so long without a request. Requests on their way get 503.
 QUIET_S = 1.0
@@ -91,9 +91,9 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
 
 
 def load_anew(service: Service, runs: ServedRunOptions) -> None:
-    """Loads the runs and the API key again, for the requests from then on: those under
-    way end with the models that they began with. If that fails, nothing changes, and a
-    line says why.
+    """Loads the runs, the glossary and the API key again, for the requests from then
+    on: those under way end with the models that they began with. If that fails, nothing
+    changes, and a line says why.
     """
     log("SIGHUP: loading the runs anew.")
     old = weakref.WeakSet(service.catalogue.models)
@@ -252,19 +252,9 @@ class DrainingServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Receives SIGHUP as well as uvicorn's signals, but none that the process
-        ignores, as under nohup.
-        """
-        handlers = {}
-        with contextlib.suppress(ValueError):  # this is not the main thread
-            for number in STOPPING:
-                if signal.getsignal(number) != signal.SIG_IGN:
-                    handlers[number] = signal.signal(number, self.handle_exit)
-        try:
+        """Receives SIGHUP as well as uvicorn's signals."""
+        with handling(self.handle_exit):
             yield
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
     async def on_tick(self, counter: int) -> bool:
         """Closes connections whose clients are too slow. Returns whether to end."""

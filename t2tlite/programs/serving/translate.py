@@ -170,7 +170,7 @@ class Translation:
             return sentences.split_text(text, model.source, numbers)
         parsed = [" ".join(words(text))]
         if isinstance(self.body.q, str):
-            parsed = list(sentences.parsed_sentences(text))
+            parsed = sentences.parsed_sentences(text)
         segments: list[sentences.Segment] = []
         for sentence in parsed:
             segments.append(sentences.Segment("\n" if segments else "", sentence))

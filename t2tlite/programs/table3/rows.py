@@ -104,14 +104,6 @@ ROWS = (
 )
 
 
-def changes(hparams: HParams, base: HParams) -> list[str]:
-    """What differs from a base, such as `["num_heads=4"]`."""
-    fields = []
-    for name, (value, _) in hparams.diff(base).items():
-        fields.append(f"{name}={value}")
-    return fields
-
-
 def select(names: Sequence[str]) -> list[Row]:
     """Rows by name or by group letter, in the paper's order; ValueError if there is no
     such row or group.

@@ -18,7 +18,7 @@ from t2tlite.console import markdown_table
 from t2tlite.data.manifest import RunManifest
 from t2tlite.data.splits import DEV
 from t2tlite.files import atomic_file, own_files
-from t2tlite.programs.table3.rows import ROWS, Row, changes
+from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.cost import count_parameters, flops_per_step
@@ -111,7 +111,7 @@ def markdown(results: RowResults, problem: str, command: str) -> str:
         line = {
             "": "" if row.group == group else row.label,
             "row": row.name,
-            "changes": ", ".join(changes(hparams, base)),
+            "changes": ", ".join(hparams.changes(base)),
             "params ×10^6": f"{of_row[0].parameters / 1e6:.3g}",
             "PPL (dev)": _measured(of_row, "perplexity"),
             f"{runs[0].metric} (dev)": _measured(of_row, "score"),

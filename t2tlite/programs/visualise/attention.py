@@ -12,9 +12,7 @@ self-attention no piece attends to itself.
 
 import base64
 import dataclasses
-import hashlib
 import html
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from t2tlite.files.atomic_file import write_text
-from t2tlite.programs.templates import package_text
+from t2tlite.files.atomic_file import text_sha256, write_text
+from t2tlite.programs.templates import fill_in, package_text
 
 START = "<start>"  # what the decoder reads at its first position: a vector of zeros
 # control characters, those of the writing direction, and halves of others
@@ -104,7 +102,7 @@ class Attention:
         """
         words = "-".join(re.findall(r"\w+", self.source.lower()))
         pair = repr((self.source, self.target))
-        digest = hashlib.sha256(pair.encode("utf-8")).hexdigest()[:6]
+        digest = text_sha256(pair)[:6]
         return f"{words[:40].strip('-') or 'sentence'}-{digest}"
 
     def __repr__(self) -> str:
@@ -153,12 +151,12 @@ def page(attention: Attention) -> str:
             _kind_data(attention, kind) for kind in ("encoder", "decoder", "cross")
         ],
     }
-    document = _text("attention.html")
-    document = document.replace("STYLE_GOES_HERE", _text("attention.css"))
-    document = document.replace("SCRIPT_GOES_HERE", "\n".join(map(_text, SCRIPTS)))
-    # JSON in ASCII, without `<`, which could end the script element. Last, since it may
-    # contain any text.
-    return document.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
+    facts = {
+        "data": data,
+        "style": _text("attention.css"),
+        "script": "\n".join(map(_text, SCRIPTS)),
+    }
+    return fill_in("programs/visualise/attention.html", facts)
 
 
 def printable(text: str) -> str:

@@ -36,7 +36,7 @@ class AllArrived:
 def test_large_pipe_is_decoded_in_windows(
     open_job, model, tmp_path, capsys, calls, monkeypatch
 ):
-    monkeypatch.setattr(part, "ReadAhead", AllArrived)
+    monkeypatch.setattr(part.text_files, "ReadAhead", AllArrived)
     read, feed = os.pipe()
     os.write(feed, "".join(f"{line}\n" for line in SENTENCES[:5]).encode())
     os.close(feed)

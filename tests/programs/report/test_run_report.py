@@ -14,7 +14,7 @@ from written_report import SIGNATURE, record_decodes, report, write_events
 from t2tlite.programs.report.run_report import Missing, read_metrics
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import RunCost
+from t2tlite.run_records import CostFile, RunCost
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_each_score_has_its_signature(tiny_run, decoded_copy):
 def test_speed_leaves_evaluation_out(tiny_run, tiny_run_copy):
     """cost.json counts the seconds of training alone."""
     cost = RunCost(120, 120, 60.0, 60.0, 90_000, 1e9)
-    RunFolder(tiny_run_copy).write_costs([cost])
+    RunFolder(tiny_run_copy).write(CostFile((cost,)))
     _, text = report(tiny_run, tiny_run_copy)
     assert "| training speed | 1,500 tokens/s, evaluation left out |" in text
 

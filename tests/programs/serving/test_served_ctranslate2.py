@@ -21,7 +21,7 @@ def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
     options = ServedRunOptions(
-        runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
+        output_dir=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
     )
     models = load_catalogue(options, [ServedPair(str(run), "en", "de")]).models
     # the server's threads each compute a batch

@@ -59,7 +59,7 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
     monkeypatch.setattr(models, "load_catalogue", fail)
     with pytest.raises(ValueError, match=message):
-        serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
+        serve(ServedRunOptions(output_dir=(str(tiny_run.run),)), ServerOptions(port=0))
 
 
 def test_requests_under_way_end_with_the_models_they_began_with(
@@ -87,7 +87,7 @@ def test_requests_under_way_end_with_the_models_they_began_with(
         until(lambda: gated.seen)
         key.write_text("second")
         monkeypatch.setattr("sys.stderr", Mock(write=Mock(side_effect=OSError)))
-        runs = ServedRunOptions(runs=())
+        runs = ServedRunOptions(output_dir=("run",))
         loading = threads.submit(load_anew, server.service, runs)
         until(lambda: server.service.catalogue is new)
         assert ask("fr").status_code == 200
