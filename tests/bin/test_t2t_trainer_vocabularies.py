@@ -82,6 +82,15 @@ def test_one_vocabulary_given_twice_is_shared(train, no_training):
     assert train("same", "run", SET, "--train_steps=1") == 0
 
 
+def test_a_changed_vocabulary_is_refused(train, no_training, tmp_path, capsys):
+    shutil.copytree("en", tmp_path / "data")
+    with (tmp_path / "data" / "parallel_text" / "vocab.model").open("ab") as file:
+        file.write(b"x")
+    assert train(tmp_path / "data", "run", SET, "--train_steps=1") == 1
+    assert "vocab.model must have the SHA-256 recorded" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_runs_that_share_them_already_continue(
     train, fake_dev_losses, tmp_path, monkeypatch, capsys
 ):

@@ -16,7 +16,7 @@ import t2tlite
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.batch_plan import not_evaluated
-from t2tlite.data.dataset import Dataset
+from t2tlite.data.dataset import Dataset, check_contents
 from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -266,9 +266,10 @@ def _setup(
     seed: int,
 ) -> loop.TrainingSetup:
     """Builds the model and opens the data. Raises ValueError if the checkpoint to start
-    from does not fit the model.
+    from does not fit the model, or the data has changed.
     """
     manifest = dataset.manifest
+    check_contents(dataset.folder, manifest.vocabulary_entries())
     sizes = manifest.vocabulary_sizes
     lengths = manifest.training.mean_lengths
     dev_sets = {}
