@@ -117,7 +117,8 @@ def test_wrong_data(files, options, error, message):
     Path("dev.en").write_text("one line\n")
     with pytest.raises(error, match=message):
         t2tlite.prepare("parallel_text", **FILES | options)
-    assert not Path("data").exists() and not Path("parallel_text").exists()
+    assert not Path("data").exists()
+    assert not Path("parallel_text").exists()
 
 
 @pytest.mark.parametrize(
