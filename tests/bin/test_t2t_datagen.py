@@ -19,15 +19,16 @@ from t2tlite.data.dataset import open_dataset
 
 SLOW = """
 import sys, time
-from t2tlite.data import encode_shards, generate
+from t2tlite.data import encode_shards
+from t2tlite.files import atomic_file
 from t2tlite.bin import t2t_datagen
 encode_shards.CHUNK_PAIRS = 40
-tasks = generate._tasks
+tasks = atomic_file.unpickled
 def slow(*args):
     for task in tasks(*args):
         time.sleep(0.3)
         yield task
-generate._tasks = slow
+atomic_file.unpickled = slow
 if __name__ == "__main__":
     sys.exit(t2t_datagen.main(sys.argv[1:]))
 """
