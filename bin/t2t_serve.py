@@ -41,7 +41,7 @@ def main(flags: ServeFlags) -> None:
         raise ValueError(
             f"t2t-serve lacks a package ({error}): pip install 't2tlite[serve]'."
         ) from error
-    serve(flags, flags)
+    serve(runs=flags, options=flags)
 
 
 if __name__ == "__main__":
