@@ -230,7 +230,7 @@ def main(flags: DecoderFlags) -> None:
             raise ValueError("--beam_runner decodes with one run.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
-    if flags.problem not in (None, manifest.name):
+    if flags.problem and flags.problem != manifest.name:
         raise ValueError(
             f"--problem must be the run's, {manifest.name}. Received: {flags.problem}."
         )
